@@ -53,7 +53,7 @@ VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
     "not reproducible from public data": "not_reproducible",
-    "differs, explained": "misprint",
+    "differs, explained": "explained",
 }
 
 
@@ -66,12 +66,12 @@ def take_rows(table: pd.DataFrame, keys: tuple[str, ...], columns: tuple[str, ..
 
 
 def take_verdicts(table: pd.DataFrame) -> pd.DataFrame:
-    """Count the verdicts of ``+exp=reproduce``, by paper and in all."""
-    counts = pd.crosstab(table["paper"], table["verdict"]).rename(columns=VERDICTS)
-    counts = counts.reindex(columns=list(VERDICTS.values()), fill_value=0)
-    counts.loc["all"] = counts.sum()
-    counts.insert(0, "values", table["paper"].value_counts().reindex(counts.index).fillna(len(table)).astype(int))
-    return counts.rename_axis("paper").reset_index()
+    """Count the verdicts of ``+exp=reproduce``: by paper, by origin and in all."""
+    kinds = [table["paper"], table["origin"].replace("counted", "counted from files"), pd.Series("all", table.index)]
+    counts = pd.concat([pd.crosstab(kind, table["verdict"]).rename_axis("published in") for kind in kinds])
+    counts = counts.rename(columns=VERDICTS).reindex(columns=list(VERDICTS.values())).fillna(0).astype(int)
+    counts.insert(0, "values", counts.sum(axis=1))
+    return counts.reset_index()
 
 
 FAMILIES = {

@@ -17,6 +17,7 @@ from shannon_game.estimators.errors import InputError
 # format characters but those that join letters, which are part of the spelling
 INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _ROWS_SHOWN = 10
+_FIELDS_SHOWN = 4
 _SHORT = 40
 
 
@@ -34,18 +35,12 @@ class Result:
                 problem = f"is a {type(value).__name__}, should be {cls.__name__}; {cls.made_by} makes one"
                 raise InputError(problem, field=name)
 
-    def headline(self) -> str:
-        """Say the result in a few words; by default every field."""
-        return ", ".join(f"{name}={_short(value)}" for name, value in self._values().items())
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.headline()})"
-
-    def describe(self) -> str:
-        """Every field in a line of its own; arrays by their type and shape."""
         values = self._values()
-        width = max(map(len, values))
-        return "\n".join(f"{name.ljust(width)}  {_short(value)}" for name, value in values.items())
+        numbers = {name: value for name, value in values.items() if isinstance(value, (str, float, int, np.generic))}
+        shown = [f"{name}={_short(value)}" for name, value in (numbers or values).items()]
+        more = ["..."] if len(shown) > _FIELDS_SHOWN else []
+        return f"{type(self).__name__}({', '.join([*shown[:_FIELDS_SHOWN], *more])})"
 
     def summary(self) -> DataFrame:
         """Table of the arrays that are as long as the first, or one row of the numbers where there is no array."""

@@ -20,13 +20,7 @@ ITEM_ID = optional("item_id", "item", "str", "what its owner calls the item; res
 
 
 def response_positions(study: Dataset) -> NDArray[np.intp]:
-    """Positions along ``item`` of every response's item, (response,), of any kind of study that has responses.
-
-    Examples
-    --------
-    >>> comparison.response_positions(comparison.examples.comparison_study())[:3]
-    array([0, 1, 2])
-    """
+    """Positions along ``item`` of every response's item, (response,), of any kind of study that has responses."""
     return item_positions(study, "response_item")
 
 

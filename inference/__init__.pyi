@@ -5,8 +5,8 @@ from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_
 from .examples import stand_in_posterior
 from .posterior.convergence import Convergence, check_convergence
 from .posterior.model_comparison import LooByGroup, comparison_table, loo_by
-from .posterior.predictive import complete, log_likelihood
-from .posterior.sampling import SAMPLERS, CompiledModel, compile_model, sample, written_model
+from .posterior.predictive import complete
+from .posterior.sampling import SAMPLERS, CompiledModel, sample
 from .posterior.sbc import SbcModel
 from .posterior.storage import load_posterior, save_posterior
 from .posterior.thresholds import GateThresholds
@@ -27,14 +27,12 @@ __all__ = [
     "cloze",
     "comparison",
     "comparison_table",
-    "compile_model",
     "complete",
     "design_matrix",
     "fit_participants",
     "guesses",
     "lm",
     "load_posterior",
-    "log_likelihood",
     "loo_by",
     "posterior",
     "rankings",
@@ -42,5 +40,4 @@ __all__ = [
     "save_posterior",
     "stand_in_posterior",
     "store",
-    "written_model",
 ]

@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 import warnings
 
-__all__: list[str] = []
-
 
 def _is_worth_showing(record: logging.LogRecord) -> bool:
     return not record.getMessage().startswith("Using NumPy C-API based implementation for BLAS")

@@ -40,19 +40,9 @@ class StakeCalibration(Result):
     share_se: FloatArray
     calibration_error: float
 
-    def headline(self) -> str:
-        """Say the error and of how many stakes it is."""
-        return f"calibration error {self.calibration_error:.3f} over {int(self.n_stakes.sum())} stakes"
-
 
 def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
-    """Stakes of a study, bets first and then those on anything else, as :func:`calibrate_stakes` takes them.
-
-    Examples
-    --------
-    >>> int(bets.stakes_and_outcomes(bets.examples.bet_study())["came"].sum())
-    6
-    """
+    """Stakes of a study, bets first and then those on anything else, as :func:`calibrate_stakes` takes them."""
     BETS.source(study)
     answer = np.concatenate([study["bet_response"].values, np.arange(study.sizes["response"])])
     return {

@@ -39,10 +39,6 @@ class GamblingEstimate(Result):
     shared_capital_nats: float
     n_shared: int
 
-    def headline(self) -> str:
-        """Say what the committee and the best participant estimate."""
-        return f"committee {self.mean_stake_nats:.3f} nats, best participant {self.entropy_nats.min():.3f}"
-
 
 def gambling_estimate(
     loss_nats: ArrayLike, participant: ArrayLike, item: ArrayLike, *, vocab_size: int

@@ -37,13 +37,7 @@ ZEROS: tuple[str, ...] = get_args(Zero)
 
 
 def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
-    """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named.
-
-    Examples
-    --------
-    >>> bets.outcome_stakes(bets.examples.bet_study())[0].tolist()
-    [0.5, 0.25, 0.125, 0.5, 0.0625, 0.25]
-    """
+    """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named."""
     BETS.source(study)
     hit = hit_of_answers(study)
     named = hit >= 0
@@ -76,13 +70,7 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
 
 
 def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
-    """Cost of the back-off, (response,), nats: -ln of the target's share of what lies on anything else; 0 if named.
-
-    Examples
-    --------
-    >>> bets.spread_nats(bets.examples.bet_study(), "generator").round(2).tolist()
-    [0.0, 1.1, 0.0, 0.41, 0.0, 1.79]
-    """
+    """Cost of the back-off, (response,), nats: -ln of the target's share of what lies on anything else; 0 if named."""
     BETS.source(study)
     n_answers = study.sizes["response"]
     named = hit_of_answers(study) >= 0
@@ -115,13 +103,7 @@ def back_off_model(study: Dataset, back_off: str) -> int:
 
 
 def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
-    """Loss of a language model on every answer's target, -ln p(target | context), nats; NaN where it was not asked.
-
-    Examples
-    --------
-    >>> bets.model_losses(bets.examples.bet_study()).round(2).tolist()
-    [0.69, 1.39, 2.08, 0.69, 1.39, 2.08]
-    """
+    """Loss of a language model on every answer's target, -ln p(target | context), nats; NaN where it was not asked."""
     BETS.source(study)
     at = back_off_model(study, model)
     found: FloatArray = -study["target_logprob"].values[at][item_positions(study, "response_item")]
@@ -133,11 +115,6 @@ def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
 
     Equal stakes rank in the order in which the words were named. :func:`shannon_game.estimators.rankings.guess_bounds`
     makes Shannon's bounds of them, for whoever guesses the words in that order. One not named has ``inf``.
-
-    Examples
-    --------
-    >>> bets.stake_ranks(bets.examples.bet_study())[0].tolist()
-    [1.0, inf, 2.0, inf, 2.0, inf]
     """
     BETS.source(study)
     answer = study["bet_response"].values
@@ -169,9 +146,10 @@ class BetLoss(Result):
     """
 
     loss_nats: float
-    loss_se_nats: float
     loss_lower_nats: float
     loss_upper_nats: float
+    n_zero: int
+    loss_se_nats: float
     reference_loss_nats: float
     gap_nats: float
     gap_se_nats: float
@@ -180,14 +158,7 @@ class BetLoss(Result):
     n_responses: int
     n_participants: int
     n_items: int
-    n_zero: int
     n_unasked: int
-
-    def headline(self) -> str:
-        """Say the loss, its interval, and what is not in it."""
-        more = f"; {self.n_zero} more with nothing on what came" if self.n_zero else ""
-        interval = f"[{self.loss_lower_nats:.3f}, {self.loss_upper_nats:.3f}]"
-        return f"loss {self.loss_nats:.3f} {interval} nats over {self.n_responses} answers{more}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -207,11 +178,6 @@ class LossBracket(Result):
     lower_back_off: str
     upper_back_off: str
     n_responses: int
-
-    def headline(self) -> str:
-        """Say both ends."""
-        ends = f"{self.lower_nats:.3f} ({self.lower_back_off}) to {self.upper_nats:.3f} ({self.upper_back_off}) nats"
-        return f"{ends} over {self.n_responses} answers"
 
 
 def estimate_bet_loss(
@@ -233,7 +199,7 @@ def estimate_bet_loss(
     >>> study = bets.examples.bet_study()
     >>> person, item = study["participant"].values, study["response_item"].values
     >>> bets.estimate_bet_loss(bets.bet_losses(study), person, item)
-    BetLoss(loss 2.051 [-1.596, 5.698] nats over 6 answers)
+    BetLoss(loss_nats=2.051, loss_lower_nats=-1.596, loss_upper_nats=5.698, n_zero=0, ...)
     """
     if zero not in ZEROS:
         raise unknown_choice("zero", zero, ZEROS)
@@ -276,11 +242,6 @@ def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
 
     It says how much hangs on the back-off, and no more: a person's own belief about unnamed words may be
     outside. Only the back-off "floor" is a bound, from below. `losses` has one value a response for each back-off.
-
-    Examples
-    --------
-    >>> bets.bracket_losses({"generator": [1.0, 3.0], "uniform": [1.0, 5.0]})
-    LossBracket(2.000 (generator) to 3.000 (uniform) nats over 2 answers)
     """
     if not losses:
         raise InputError("is empty; one back-off at least is needed", field="losses")

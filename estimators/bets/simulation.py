@@ -70,12 +70,6 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> D
     :math:`s_u`, their sharpness. The study has the models ``generator`` and ``text`` and, of what no real study knows,
     ``true_loss_nats`` (response: -ln of the participant's own belief in the target), ``sharpness`` (participant_label)
     and the attribute ``vocab_size``.
-
-    Examples
-    --------
-    >>> study = bets.simulate_bet_study(bets.BetSimulation(n_items=8, n_answers=4), np.random.default_rng(0))
-    >>> study.sizes["response"], study.sizes["bet"]
-    (80, 400)
     """
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
@@ -149,12 +143,6 @@ def expected_bet_losses(
     As in :func:`simulate_bet_study`: stakes on the cells (words named, anything else) are proportional to the belief in
     each to the power s, one chip at least on each; a back-off spreads the stake on anything else over unnamed words.
     Log-probabilities are (item, vocab), targets (item,), sharpness (s,), and losses, nats, (s, item).
-
-    Examples
-    --------
-    >>> belief = np.log([[0.5, 0.3, 0.1, 0.1]])
-    >>> bets.expected_bet_losses(belief, belief, [0], [1.0], n_named=2).round(3)
-    array([[0.693]])
     """
     h, m = np.asarray(belief_logprob, dtype=float), np.asarray(back_off_logprob, dtype=float)
     place, power = np.asarray(target), np.asarray(sharpness, dtype=float)

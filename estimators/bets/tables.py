@@ -15,22 +15,7 @@ from shannon_game.estimators.layout import item_labels, item_positions
 
 
 def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
-    """Describe every item that people bet on, with losses by back-off of :func:`bet_losses`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per item that was answered, in the order of the study: ``item`` (its owner's id), ``target``,
-        ``n_responses``, ``share_named`` (answers that name the target), ``mean_stake`` (on what came),
-        ``loss_nats_NAME`` for every back-off (mean; infinite where one answer's is) and ``surprisal_nats_NAME`` for
-        every language model.
-
-    Examples
-    --------
-    >>> study = bets.examples.bet_study()
-    >>> bets.bet_items(study, {"generator": bets.bet_losses(study)})["share_named"].tolist()
-    [0.5, 0.5, 0.5]
-    """
+    """Describe every item that people bet on, with losses by back-off of :func:`bet_losses`."""
     BETS.source(study)
     position = item_positions(study, "response_item")
     names = study["model"].to_numpy().tolist() if "model" in study.coords else []
@@ -42,23 +27,7 @@ def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
 
 
 def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
-    """Describe everybody who bet, with losses as in :func:`bet_items`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per participant, by name: ``participant``, ``n_responses``, ``n_named_mean`` (words named an answer),
-        ``other_stake_mean``, ``share_named``, ``mean_stake``, ``loss_nats_NAME`` for every back-off.
-
-    Examples
-    --------
-    >>> study = bets.examples.bet_study()
-    >>> found = bets.bet_participants(study, {"floor": bets.bet_losses(study, "floor")})
-    >>> found[["participant", "n_named_mean", "loss_nats_floor"]].round(3)
-      participant  n_named_mean  loss_nats_floor
-    0         Ann           2.0            1.386
-    1          Bo           2.0            1.617
-    """
+    """Describe everybody who bet, with losses as in :func:`bet_items`."""
     BETS.source(study)
     name, person = np.unique(study["participant"].to_numpy().astype(str), return_inverse=True)
     n_named = np.bincount(study["bet_response"].to_numpy(), minlength=study.sizes["response"])

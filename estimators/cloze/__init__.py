@@ -45,7 +45,6 @@ from shannon_game.estimators.cloze.split_halves import random_split_halves as ra
 from shannon_game.estimators.cloze.split_halves import tvd_between_split_halves as tvd_between_split_halves
 from shannon_game.estimators.cloze.split_halves import tvd_to_split_halves as tvd_to_split_halves
 from shannon_game.estimators.cloze.study import validate_cloze_study as validate_cloze_study
-from shannon_game.estimators.cloze.study_words import ModelWords as ModelWords
 from shannon_game.estimators.cloze.study_words import StudyWords as StudyWords
 from shannon_game.estimators.cloze.study_words import study_words as study_words
 from shannon_game.estimators.cloze.tables import cloze_items as cloze_items

@@ -35,8 +35,6 @@ class AnswerStatistics(Result):
         Of the errors: how the statistics would vary over other people asked about the same context.
     """
 
-    made_by = "answer_statistics(counts)"
-
     names: tuple[str, ...]
     value: FloatArray
     covariance: FloatArray

@@ -55,7 +55,7 @@ def total_variation(p: Distributions, q: Distributions) -> FloatArray:
     return _no_answer(p, q, sums_by_context(both.context, np.abs(both.p - both.q), p.n_contexts) / 2)
 
 
-def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | None = None) -> FloatArray:
+def tvd_exact(p: Distributions, q_at_rows: ArrayLike) -> FloatArray:
     """Total variation distance to a model whose probabilities are known at the words of `p` only.
 
     Every other word has p = 0 and adds q(w | c) / 2; together they add half of the remaining mass, so that
@@ -65,8 +65,6 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     ----------
     q_at_rows : array_like of float, shape (..., row)
         q(w | c) for the rows of `p`, which sums to one in each context, as people's.
-    remaining : array_like of float, shape (..., context), optional
-        Mass of `q` on all other words; what is missing to one by default.
 
     Examples
     --------
@@ -79,15 +77,12 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     if (q < 0).any() or np.isnan(q).any():
         raise InputError(f"holds {q.min()}, should be probabilities", field="q_at_rows")
     listed = sums_by_context(p.context, q, p.n_contexts)
-    rest = 1 - listed if remaining is None else np.asarray(remaining, dtype=float)
-    off = np.abs(listed + rest - 1)
-    if (rest < -1e-6).any() or (off > 1e-6).any():
-        worst = np.unravel_index(int(np.argmax(np.maximum(off, -rest))), rest.shape)
-        problem = (
-            f"words of context {worst[-1]} have {listed[worst]:.6f} and all others {rest[worst]:.6f}, not 1 in all"
-        )
-        raise InputError(problem, field="remaining")
-    distance = (sums_by_context(p.context, np.abs(p.probability - q), p.n_contexts) + np.maximum(rest, 0)) / 2
+    if (listed > 1 + 1e-6).any():
+        worst = np.unravel_index(int(np.argmax(listed)), listed.shape)
+        problem = f"sums to {listed[worst]:.6f} over the words of context {worst[-1]}, more than 1"
+        raise InputError(problem, field="q_at_rows")
+    rest = np.maximum(1 - listed, 0)
+    distance = (sums_by_context(p.context, np.abs(p.probability - q), p.n_contexts) + rest) / 2
     return np.where(p.mass > 0, distance, np.nan)
 
 

@@ -149,18 +149,13 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
 
 
 def distributions_from_proportions(
-    context: ArrayLike, word: ArrayLike, proportion: ArrayLike, *, n_contexts: int, rescale: bool = True
+    context: ArrayLike, word: ArrayLike, proportion: ArrayLike, *, n_contexts: int
 ) -> Distributions:
-    """Distribution from published proportions, summed by word; without rescaling less than one may be listed."""
+    """Distribution from published proportions, summed by word and rescaled to one."""
     contexts, words = (np.asarray(values, dtype=np.int64) for values in (context, word))
     contexts, words, summed = _summed(contexts, words, np.asarray(proportion, dtype=float))
     mass = sums_by_context(contexts, summed, n_contexts)
-    if rescale:
-        summed = summed / mass[contexts]
-    elif (mass > 1 + 1e-9).any():
-        worst = int(mass.argmax())
-        raise InputError(f"sums to {mass[worst]:.4f} in context {worst}, should be at most 1", field="proportion")
-    return Distributions(contexts, words, summed, n_contexts)
+    return Distributions(contexts, words, summed / mass[contexts], n_contexts)
 
 
 def probability_at(q: Distributions, rows: WordCounts | Distributions) -> FloatArray:

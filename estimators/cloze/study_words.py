@@ -72,8 +72,6 @@ class StudyWords(Result):
         first. Models' samples are cut, too, as they go on after the word.
     """
 
-    made_by = "study_words(study, human=..., model=..., corpus=...)"
-
     strings: NDArray[np.object_]
     human_distributions: Distributions
     human: WordCounts | None

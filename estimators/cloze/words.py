@@ -6,15 +6,15 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.cloze.word_libraries import lemmatizer
 from shannon_game.estimators.display import INVISIBLE, Result
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 from shannon_game.estimators.word_spans import word_boundaries
 
 FAILED = "Failed to generate word"
@@ -291,3 +291,22 @@ def _host(piece: str) -> str:
     low = core.lower()
     found = _IRREGULAR.get(low) or _BARE.get(low)
     return found if found is not None else _ENDING.sub("", core)
+
+
+@cache
+def lemmatizer(languages: tuple[str, ...]) -> Callable[[str], str]:
+    """Give what makes lemmas of words, by simplemma's tables; a word that they lack stays as it is."""
+    require_packages(("simplemma",), "words", source="word rules", field="lemmas")
+    import simplemma  # noqa: PLC0415 - an optional extra
+
+    try:
+        simplemma.lemmatize("a", lang=languages)
+    except (TypeError, ValueError) as error:
+        problem = f"is {', '.join(languages)}, one unknown to simplemma ({error}); give codes such as en, de, fr"
+        raise InputError(problem, source="word rules", field="lemmas") from error
+
+    @cache
+    def lemma(word: str) -> str:
+        return " ".join(str(simplemma.lemmatize(piece, lang=languages)) for piece in word.split(" "))
+
+    return lemma

@@ -10,25 +10,14 @@ from shannon_game.estimators.comparison.gap import ESTIMATORS as ESTIMATORS
 from shannon_game.estimators.comparison.gap import LossGap as LossGap
 from shannon_game.estimators.comparison.gap import diagnose_weights as diagnose_weights
 from shannon_game.estimators.comparison.gap import estimate_gap as estimate_gap
-from shannon_game.estimators.comparison.importance import drawn_response_mask as drawn_response_mask
 from shannon_game.estimators.comparison.item_terms import ItemTerms as ItemTerms
 from shannon_game.estimators.comparison.item_terms import group_terms as group_terms
 from shannon_game.estimators.comparison.log_means import LogMeans as LogMeans
 from shannon_game.estimators.comparison.perplexity import PerplexityEstimate as PerplexityEstimate
 from shannon_game.estimators.comparison.perplexity import estimate_perplexity as estimate_perplexity
-from shannon_game.estimators.comparison.perplexity import reference_loss as reference_loss
-from shannon_game.estimators.comparison.perplexity import true_loss as true_loss
 from shannon_game.estimators.comparison.planning.adaptive import FREE_ANSWER as FREE_ANSWER
-from shannon_game.estimators.comparison.planning.adaptive import QuestionState as QuestionState
 from shannon_game.estimators.comparison.planning.adaptive import next_question as next_question
 from shannon_game.estimators.comparison.planning.adaptive import question_state as question_state
-from shannon_game.estimators.comparison.planning.adaptive_study import AdaptiveStudy as AdaptiveStudy
-from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan as QuestionPlan
-from shannon_game.estimators.comparison.planning.adaptive_study import simulate_adaptive as simulate_adaptive
-from shannon_game.estimators.comparison.planning.questions import KnownContexts as KnownContexts
-from shannon_game.estimators.comparison.planning.questions import assumed_belief as assumed_belief
-from shannon_game.estimators.comparison.planning.questions import known_contexts as known_contexts
-from shannon_game.estimators.comparison.planning.questions import simulate_questions as simulate_questions
 from shannon_game.estimators.comparison.private_belief import PrivateBelief as PrivateBelief
 from shannon_game.estimators.comparison.private_belief import private_belief as private_belief
 from shannon_game.estimators.comparison.reports import log_ratio_from_report as log_ratio_from_report
@@ -36,8 +25,6 @@ from shannon_game.estimators.comparison.reports import report_from_log_ratio as 
 from shannon_game.estimators.comparison.reports import two_alternative_report as two_alternative_report
 from shannon_game.estimators.comparison.rounding import SCHEMES as SCHEMES
 from shannon_game.estimators.comparison.rounding import RoundingScheme as RoundingScheme
-from shannon_game.estimators.comparison.rounding import log_odds_scale as log_odds_scale
-from shannon_game.estimators.comparison.rounding import report_boxes as report_boxes
 from shannon_game.estimators.comparison.rounding import round_reports as round_reports
 from shannon_game.estimators.comparison.rounding import rounding_scheme as rounding_scheme
 from shannon_game.estimators.comparison.scaled_bridge import ScaledBridge as ScaledBridge
@@ -49,32 +36,15 @@ from shannon_game.estimators.comparison.score import score as score
 from shannon_game.estimators.comparison.simulation.designed_study import (
     simulate_designed_study as simulate_designed_study,
 )
-from shannon_game.estimators.comparison.simulation.participants import simulate_reports as simulate_reports
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation as ParticipantPopulation
 from shannon_game.estimators.comparison.simulation.settings import QuestionDesign as QuestionDesign
 from shannon_game.estimators.comparison.simulation.settings import SimulationSettings as SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study as simulate_comparison_study
-from shannon_game.estimators.comparison.stated import StatedBelief as StatedBelief
-from shannon_game.estimators.comparison.stated import both_orders as both_orders
-from shannon_game.estimators.comparison.stated import stated_belief as stated_belief
-from shannon_game.estimators.comparison.study import candidate_tokens as candidate_tokens
-from shannon_game.estimators.comparison.study import same_token as same_token
 from shannon_game.estimators.comparison.study import validate_comparison_study as validate_comparison_study
 from shannon_game.estimators.comparison.study_sources import SOURCES as SOURCES
-from shannon_game.estimators.comparison.study_sources import candidate_sources as candidate_sources
-from shannon_game.estimators.comparison.study_sources import has_free_answers as has_free_answers
 from shannon_game.estimators.comparison.tables import comparison_items as comparison_items
 from shannon_game.estimators.comparison.tables import comparison_participants as comparison_participants
-from shannon_game.estimators.comparison.terms import ResponsePairs as ResponsePairs
-from shannon_game.estimators.comparison.terms import candidate_log_terms as candidate_log_terms
-from shannon_game.estimators.comparison.terms import control_model as control_model
-from shannon_game.estimators.comparison.terms import log_terms as log_terms
-from shannon_game.estimators.comparison.terms import player_names as player_names
-from shannon_game.estimators.comparison.terms import response_pairs as response_pairs
 from shannon_game.estimators.comparison.terms import subsample_responses as subsample_responses
 from shannon_game.estimators.comparison.token_pool import TokenPool as TokenPool
-from shannon_game.estimators.comparison.token_pool import study_pool as study_pool
 from shannon_game.estimators.comparison.token_pool import token_pool as token_pool
-from shannon_game.estimators.documents.tokens import is_word_token as is_word_token
 from shannon_game.estimators.layout import HUMAN as HUMAN
-from shannon_game.estimators.layout import response_positions as response_positions

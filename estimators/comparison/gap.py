@@ -156,7 +156,7 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     --------
     >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
     >>> comparison.diagnose_weights(terms)
-    WeightDiagnostics(pareto_k=nan, kl_nats=0.1573, n_required=2.238, share_starved=1, verdict='too few')
+    WeightDiagnostics(pareto_k=nan, kl_nats=0.1573, n_required=2.238, share_starved=1, ...)
     """
     ItemTerms.require(terms=terms)
     kl, spread = _divergence(terms)

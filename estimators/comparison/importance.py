@@ -112,11 +112,6 @@ def drawn_response_mask(study: Dataset) -> BoolArray:
 
     Left out are responses on people's free answers, which nobody drew with a known probability, and those that compare
     two candidates.
-
-    Examples
-    --------
-    >>> bool(comparison.drawn_response_mask(comparison.examples.comparison_study()).all())
-    True
     """
     if all_from_generator(study):
         drawn = np.ones(study.sizes["response"], dtype=bool)

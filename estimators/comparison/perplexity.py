@@ -67,17 +67,6 @@ class PerplexityEstimate(Result):
     true_loss_nats: float
     true_gap_nats: float
 
-    def describe(self) -> str:
-        """Perplexity with its interval, the gap, and whether the responses are enough."""
-        gap, found = self.gap, self.gap.diagnostics
-        verdict = f"{found.verdict} (Pareto k {found.pareto_k:.2f})"
-        return (
-            f"{self.player}, rounding {self.rounding}: perplexity {self.perplexity:.4g} "
-            f"[{self.perplexity_lower:.4g}, {self.perplexity_upper:.4g}]\n"
-            f"gap {gap.gap_nats:.3f} nats to the generator's {self.reference_loss_nats:.3f} ({gap.estimator})\n"
-            f"{gap.n_responses} responses to {gap.n_items} items; verdict: {verdict}"
-        )
-
 
 def estimate_perplexity(
     study: Dataset,
@@ -115,10 +104,9 @@ def estimate_perplexity(
 
     Examples
     --------
-    >>> print(comparison.estimate_perplexity(comparison.examples.comparison_study(), "lm-strong").describe())
-    lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
-    gap -0.271 nats to the generator's 2.658 (importance)
-    30 responses to 6 items; verdict: enough draws (Pareto k 0.22)
+    >>> found = comparison.estimate_perplexity(comparison.examples.comparison_study(), "lm-strong")
+    >>> round(found.perplexity, 2), round(found.gap.gap_nats, 3)
+    (10.88, -0.271)
     """
     if uncertainty not in get_args(Uncertainty):
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
@@ -170,28 +158,13 @@ def _gap(
 
 
 def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
-    """Exact loss of a player, mean of -ln q(y|c) over some items (a mask), nats a token; NaN where h(y|c) is unknown.
-
-    Examples
-    --------
-    >>> study = comparison.examples.comparison_study()
-    >>> round(comparison.true_loss(study, "lm-strong", study["in_reference"].values), 3)
-    2.228
-    """
+    """Exact loss of a player: mean of -ln q(y|c) over some items (a mask), nats; NaN where h(y|c) is unknown."""
     target, _ = player_logprobs(study, player)
     return float("nan") if target is None else float(-target[items].mean())
 
 
 def reference_loss(study: Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
-    """Compute L_G of a control (:func:`control_model`) over the reference items, or a mask of those asked.
-
-    Examples
-    --------
-    >>> study = comparison.examples.comparison_study()
-    >>> asked = study["item_set"].values == "asked"
-    >>> round(comparison.reference_loss(study, "lm-medium", "reference", asked), 3)
-    2.658
-    """
+    """Compute L_G of a control (:func:`control_model`) over the reference items, or a mask of those asked."""
     COMPARISON.source(study)
     return true_loss(study, control, _reference_items(study, reference, asked))
 

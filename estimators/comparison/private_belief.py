@@ -88,13 +88,6 @@ class PrivateBelief(Result):
     token: IntArray = field(repr=False)
     residual_nats: FloatArray = field(repr=False)
 
-    def headline(self) -> str:
-        """Say the variance, its interval, and how likely it is that there is none."""
-        return (
-            f"variance between people {self.variance:.2f} [{self.lower:.2f}, {self.upper:.2f}] square nats, "
-            f"p = {self.p_shared:.3f} if they share one belief"
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class _Reports:

@@ -77,14 +77,7 @@ class RoundingScheme:
 
 
 def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> RoundingScheme:
-    """Make a scale of equal steps in log-odds, at most `step_nats` long, from 1 : odds to odds : 1, with one half.
-
-    Examples
-    --------
-    >>> nines = comparison.log_odds_scale("nines", 81, step_nats=2.2)
-    >>> [round(value, 3) for value in nines.values]
-    [0.012, 0.1, 0.5, 0.9, 0.988]
-    """
+    """Make a scale of equal steps in log-odds, at most `step_nats` long, from 1 : odds to odds : 1, with one half."""
     source = f"rounding {name!r}"
     if not 1 < odds <= _LONGEST_ODDS:  # beyond, floating point hardly tells 1 - p from 0
         raise InputError(f"is {odds}, should be above 1 and at most {_LONGEST_ODDS:g}", source=source, field="odds")
@@ -173,15 +166,7 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
 
 
 def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
-    """Interval of probabilities that each value of a scheme stands for, (values, 2), from 0 to 1.
-
-    Examples
-    --------
-    >>> comparison.report_boxes("coarser").round(2)
-    array([[0.  , 0.35],
-           [0.35, 0.65],
-           [0.65, 1.  ]])
-    """
+    """Interval of probabilities that each value of a scheme stands for, (values, 2), from 0 to 1."""
     scheme = rounding_scheme(scheme)
     if not scheme.values:
         raise InputError("has no values, hence no boxes", source=f"rounding {scheme.name!r}")

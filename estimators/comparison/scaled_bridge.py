@@ -68,8 +68,6 @@ class ScaledBridge(Result):
         Of each, and its standard error: people and draws are samples.
     """
 
-    made_by = "scaled_bridge(pool)"
-
     gap_nats: float
     se_contexts_nats: float
     se_asked_nats: float
@@ -86,10 +84,8 @@ class ScaledBridge(Result):
         """Whether the slope lies inside the limits of the search; at a limit the gap means nothing."""
         return bool(1 / _SLOPES[1] < (1 - _TOLERANCE) * self.slope < self.slope < (1 - _TOLERANCE) / _SLOPES[0])
 
-    def headline(self) -> str:
-        """The gap, its error, and the scale of the reports."""
-        scale = f"slope of reports {self.slope:.2f}" if self.finds_scale else "no scale found"
-        return f"gap {self.gap_nats:.3f} +- {self.se_contexts_nats:.3f} nats over {self.item.size} items, {scale}"
+    def __repr__(self) -> str:
+        return super().__repr__() if self.finds_scale else "ScaledBridge(no scale found)"
 
 
 def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:

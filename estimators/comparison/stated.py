@@ -39,8 +39,6 @@ class StatedBelief(Result):
         Mean absolute difference of the log-odds.
     """
 
-    made_by = "stated_belief"
-
     n_pairs: int
     slope: float
     intercept_nats: float
@@ -49,22 +47,12 @@ class StatedBelief(Result):
     agreement: float
     distance_nats: float
 
-    def headline(self) -> str:
-        """Say the slope and the agreement."""
-        return f"slope {self.slope:.3g} (se {self.slope_se:.2g}), agreement {self.agreement:.1%}, {self.n_pairs} pairs"
-
 
 def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
     r"""Take the order out of what a player says: log-odds of the target, :math:`s`, and of A, :math:`\beta`, (pair,).
 
     `first` and `second`, (pair,), are the probabilities given to A where the target is A, and where it is B; NaN
     without an answer.
-
-    Examples
-    --------
-    >>> said, lean = comparison.both_orders([0.9, 0.5], [0.1, 0.9])
-    >>> said.round(3), lean.round(3)
-    (array([ 2.197, -1.099]), array([0.   , 1.099]))
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
@@ -88,11 +76,6 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
     :math:`\sum_g (\sum_{j \in g} (d_j - \bar d) e_j)^2 / (\sum_j (d_j - \bar d)^2)^2` over items *g*, times
     :math:`G / (G - 1)`. What too few pairs, or one believed value, do not give is NaN. Log-odds of the target are those
     of :func:`both_orders`; NaN without an answer.
-
-    Examples
-    --------
-    >>> comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1])
-    StatedBelief(slope 0.5 (se 0), agreement 100.0%, 4 pairs)
     """
     said, believed = np.asarray(said_nats, dtype=float), np.asarray(believed_nats, dtype=float)
     items = np.asarray(item)

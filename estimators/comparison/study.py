@@ -105,15 +105,7 @@ def validate_comparison_study(study: Dataset) -> Dataset:
 
 
 def same_token(study: Dataset) -> NDArray[np.bool_]:
-    """Which candidates are the very target token: the string AND the log-probability under the generator agree.
-
-    Equal strings are not enough: a string such as U+FFFD (half a character) stands for many tokens.
-
-    Examples
-    --------
-    >>> int(comparison.same_token(comparison.examples.comparison_study()).sum())
-    23
-    """
+    """Which candidates are the very target token: the string AND the log-probability under the generator agree."""
     COMPARISON.source(study)
     string = study["candidate_token"].values == study["target_token"].values[:, None]
     target, drawn = generator_logprobs(study)
@@ -127,16 +119,7 @@ def generator_logprobs(study: Dataset) -> tuple[FloatArray, FloatArray]:
 
 
 def candidate_tokens(study: Dataset) -> IntArray:
-    """Code of each candidate's token within its item, (item, candidate): the first position at which the item has it.
-
-    As in :func:`same_token`, tokens are equal when their strings and their log-probabilities under the generator are.
-    The target has -1, an empty cell -2.
-
-    Examples
-    --------
-    >>> comparison.candidate_tokens(comparison.examples.comparison_study())[0, :5]
-    array([-1,  1, -1,  3, -1])
-    """
+    """First position of each candidate's token in its item, (item, candidate); the target has -1, an empty cell -2."""
     target = same_token(study)
     row, column = (axis.ravel() for axis in np.indices(target.shape))
     # NaN (an empty cell) differs from nothing: the cells of an item's padding are one token, and replaced below

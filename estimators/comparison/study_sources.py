@@ -64,13 +64,7 @@ SOURCE_VARIABLES = (
 
 
 def has_free_answers(study: Dataset) -> bool:
-    """Whether people answered contexts of the study freely.
-
-    Examples
-    --------
-    >>> comparison.has_free_answers(comparison.examples.comparison_study())
-    False
-    """
+    """Whether people answered contexts of the study freely."""
     _require_dataset(study)
     return "answer" in study.dims and study.sizes["answer"] > 0
 
@@ -80,11 +74,6 @@ def candidate_sources(study: Dataset) -> NDArray[np.object_]:
 
     A study without ``candidate_source`` says it by its probabilities: ``distinct`` where an inclusion probability is
     known, ``proposal`` where a proposal's is, else ``generator``.
-
-    Examples
-    --------
-    >>> set(comparison.candidate_sources(comparison.examples.comparison_study()).ravel())
-    {'generator'}
     """
     _require_dataset(study)
     if "candidate_source" in study:

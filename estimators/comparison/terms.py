@@ -63,13 +63,7 @@ class ResponsePairs(Result):
 
 
 def player_names(study: Dataset) -> list[str]:
-    """Players of a study: the participants first, where there are any, then its language models.
-
-    Examples
-    --------
-    >>> comparison.player_names(comparison.examples.comparison_study())
-    ['human', 'lm-weak', 'lm-medium', 'lm-strong']
-    """
+    """Players of a study: the participants first, where there are any, then its language models."""
     COMPARISON.source(study)
     humans = [HUMAN] if study.sizes["response"] else []
     return [*humans, *study["model"].values.tolist()]
@@ -80,11 +74,6 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
 
     With `control_only` it may be one that did not draw them: it then supplies g(y) and L_G, while the sampling density
     in the denominator stays that of the model that did.
-
-    Examples
-    --------
-    >>> comparison.control_model(comparison.examples.comparison_study(), "lm-weak", control_only=True)
-    'lm-weak'
     """
     source = COMPARISON.source(study)
     sampler: str = study.attrs["generator"]
@@ -101,13 +90,7 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
 
 
 def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePairs:
-    """Read the pairs that participants were shown; `control` (:func:`control_model`) drew the candidates by default.
-
-    Examples
-    --------
-    >>> comparison.response_pairs(comparison.examples.comparison_study()).report[:4]
-    array([0.5, 0.5, 0.4, 0.5])
-    """
+    """Read the pairs that participants were shown; `control` (:func:`control_model`) drew the candidates by default."""
     source = COMPARISON.source(study)
     items, proposals = study["item"].values, study_proposals(study)
     if study.sizes["response"] == 0:
@@ -151,16 +134,7 @@ def _every_candidate(study: Dataset, drawn: BoolArray, source: str) -> tuple[Int
 
 
 def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingScheme | str = "none") -> FloatArray:
-    """Importance-sampling terms ln w of a player on the pairs that the participants were shown, reports rounded.
-
-    A player is ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
-
-    Examples
-    --------
-    >>> pairs = comparison.response_pairs(comparison.examples.comparison_study())
-    >>> comparison.log_terms(pairs, "lm-strong", rounding="coarse")[:3].round(3)
-    array([0.  , 0.  , 1.32])
-    """
+    """Importance-sampling terms ln w of a player on the pairs that the participants were shown, reports rounded."""
     ResponsePairs.require(pairs=pairs)
     scheme = rounding_scheme(rounding)
     if player == HUMAN:
@@ -183,13 +157,7 @@ def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatAr
 
 
 def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
-    """Terms ln w of a model player (or of simulated people) on every stored candidate.
-
-    Examples
-    --------
-    >>> comparison.candidate_log_terms(comparison.examples.comparison_study(), "lm-strong").shape
-    (8, 12)
-    """
+    """Terms ln w of a model player (or of simulated people) on every stored candidate."""
     target_q, candidate_q = player_logprobs(study, player)
     require_generator_draws(study, COMPARISON.source(study), "terms of every candidate")
     if target_q is None or candidate_q is None:

@@ -81,13 +81,6 @@ class TokenPool(Result):
         """Comparisons of each token with the target, (token,)."""
         return np.bincount(self.report_token, minlength=self.item.size)
 
-    def headline(self) -> str:
-        """How many of everything."""
-        return (
-            f"{self.item.size} tokens of {self.n_items} items, {self.n_drawn.sum()} draws, {self.answer_token.size} "
-            f"answers, {self.report_token.size} reports"
-        )
-
 
 def token_pool(
     *,
@@ -106,7 +99,7 @@ def token_pool(
     Examples
     --------
     >>> comparison.token_pool(item=[0, 0], offset_nats=[0, 1.2], is_target=[True, False], n_drawn=[1, 2])
-    TokenPool(2 tokens of 1 items, 3 draws, 0 answers, 0 reports)
+    TokenPool(item=int64[2], offset_nats=float64[2], is_target=bool[2], n_drawn=int64[2], ...)
     """
     place, offset = _whole("item", item), np.asarray(offset_nats, dtype=float)
     target, drawn = np.asarray(is_target), _whole("n_drawn", n_drawn)
@@ -160,12 +153,6 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
     Left out are items without a draw or without a free answer, comparisons of two candidates, answers that are no
     candidates, and what the site answered by itself. An item whose every draw and answer is the target stays. Positions
     in the study of the pool's items come with it.
-
-    Examples
-    --------
-    >>> pool, item = comparison.study_pool(comparison.examples.designed_study())
-    >>> pool.n_items, item.tolist()
-    (8, [0, 1, 2, 3, 4, 5, 6, 7])
     """
     source = COMPARISON.source(study)
     if not has_free_answers(study):

@@ -12,7 +12,6 @@ from shannon_game.estimators.documents.corpus import unit_loss as unit_loss
 from shannon_game.estimators.documents.crossed_slope import CrossedSlope as CrossedSlope
 from shannon_game.estimators.documents.crossed_slope import crossed_slope as crossed_slope
 from shannon_game.estimators.documents.mixed import MixedRegression as MixedRegression
-from shannon_game.estimators.documents.mixed import held_out_loglik as held_out_loglik
 from shannon_game.estimators.documents.mixed import mixed_regression as mixed_regression
 from shannon_game.estimators.documents.overlap import NgramOverlap as NgramOverlap
 from shannon_game.estimators.documents.overlap import ngram_overlap as ngram_overlap
@@ -21,7 +20,4 @@ from shannon_game.estimators.documents.pooled import pooled_mean as pooled_mean
 from shannon_game.estimators.documents.pooled import validate_estimates_study as validate_estimates_study
 from shannon_game.estimators.documents.regression import ClusteredRegression as ClusteredRegression
 from shannon_game.estimators.documents.regression import clustered_regression as clustered_regression
-from shannon_game.estimators.documents.rules import RulesText as RulesText
-from shannon_game.estimators.documents.rules import rules_texts as rules_texts
-from shannon_game.estimators.documents.study import document_tokens as document_tokens
 from shannon_game.estimators.documents.study import validate_documents_study as validate_documents_study

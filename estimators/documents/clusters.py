@@ -110,10 +110,6 @@ class CrossedMean(Result):
     n_participants: int
     n_items: int
 
-    def headline(self) -> str:
-        """Say the mean, its interval, and of how many answers it is."""
-        return f"{self.mean:.3f} [{self.lower:.3f}, {self.upper:.3f}] over {self.n_responses} answers"
-
 
 def crossed_mean(
     values: ArrayLike, participant: ArrayLike, item: ArrayLike, *, probability: float = 0.9
@@ -125,7 +121,7 @@ def crossed_mean(
     Examples
     --------
     >>> documents.crossed_mean([1.0, 2.0, 3.0, 5.0], ["a", "a", "b", "b"], [0, 1, 0, 1])
-    CrossedMean(2.750 [-5.142, 10.642] over 4 answers)
+    CrossedMean(mean=2.75, se=1.25, lower=-5.142, upper=10.64, ...)
     """
     numbers = answer_numbers(values, "values")
     of = clusters(participant, item, numbers.size)

@@ -46,10 +46,6 @@ class CrossedSlope(Result):
     n_items: int
     item_share: float
 
-    def headline(self) -> str:
-        """Say the slope, its interval, and of how many answers it is."""
-        return f"{self.slope:.4f} [{self.lower:.4f}, {self.upper:.4f}] over {self.n_responses} answers"
-
 
 def crossed_slope(
     values: ArrayLike,

@@ -44,10 +44,6 @@ class GuessBounds(Result):
     n_not_found: int
     is_falling: bool
 
-    def headline(self) -> str:
-        """Say both bounds and of how many words they are."""
-        return f"{self.lower_nats:.3f} to {self.upper_nats:.3f} nats over {self.n_responses} words"
-
 
 def lower_bound_terms(rank: ArrayLike) -> FloatArray:
     r"""Terms whose mean over answers is Shannon's lower bound: :math:`r \ln r - (r - 1) \ln(r - 1)`, nats.
@@ -99,7 +95,7 @@ def guess_bounds(
     Examples
     --------
     >>> rankings.guess_bounds([1, 1, 2, 1], item=[0, 1, 2, 3])
-    GuessBounds(0.347 to 0.817 nats over 4 words)
+    GuessBounds(lower_nats=0.3466, lower_se_nats=0.3466, upper_nats=0.8172, upper_se_nats=0.4774, ...)
     """
     ranks, tried = _checked(rank, n_tried, vocab_size)
     found = np.isfinite(ranks)

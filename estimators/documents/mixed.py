@@ -25,9 +25,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result
 from shannon_game.estimators.documents.clusters import answer_numbers, codes, t_half_width
-from shannon_game.estimators.documents.regression import INTERCEPT, design_matrix
+from shannon_game.estimators.documents.regression import INTERCEPT, Coefficients, design_matrix
 from shannon_game.estimators.errors import InputError
 
 # below this share of the residual's standard deviation a random effect is none
@@ -35,15 +34,13 @@ _NONE = 1e-3
 
 
 @dataclass(frozen=True, repr=False)
-class MixedRegression(Result):
+class MixedRegression(Coefficients):
     """Fixed effects of a mixed-effects regression, and the standard deviations of its random effects.
+
+    Student's interval has as many degrees of freedom as the smaller number of readers and words, minus 1.
 
     Attributes
     ----------
-    names : tuple of str
-        The intercept first.
-    coefficient, se, lower, upper : ndarray of float, shape (name,)
-        Student's interval with as many degrees of freedom as the smaller number of readers and words, minus 1.
     sd_reader, sd_slope, sd_word, sd_residual : float
         `sd_reader` is at the mean of all columns; NaN for what the data do not tell.
     criterion : float
@@ -52,11 +49,6 @@ class MixedRegression(Result):
         Whether a standard deviation of random effects is 0, or their correlation 1 or -1.
     """
 
-    names: tuple[str, ...]
-    coefficient: FloatArray
-    se: FloatArray
-    lower: FloatArray
-    upper: FloatArray
     sd_reader: float
     sd_slope: float
     sd_word: float
@@ -66,16 +58,6 @@ class MixedRegression(Result):
     n: int
     n_readers: int
     n_words: int
-
-    def of(self, name: str) -> dict[str, float]:
-        """Coefficient, standard error and interval of one column."""
-        at = self.names.index(name)
-        shown = {"coefficient": self.coefficient, "se": self.se, "lower": self.lower, "upper": self.upper}
-        return {what: float(values[at]) for what, values in shown.items()}
-
-    def headline(self) -> str:
-        """Say how many columns and observations there are."""
-        return f"{len(self.names) - 1} columns, {self.n} values of {self.n_readers} readers and {self.n_words} words"
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,11 +157,6 @@ def held_out_loglik(
 
     Without readers it is least squares. With them it is :func:`mixed_regression`: readers keep the effects that the
     other folds gave them, words are new, and the ratios of the variances are those of the whole.
-
-    Examples
-    --------
-    >>> documents.held_out_loglik([1.0, 3.0, 5.2, 7.0, 9.1, 11.0], {"x": range(6)}, [0, 0, 1, 1, 2, 2]).round(2)
-    array([-2.64, -1.14, -3.24,  1.83,  1.22,  0.7 ])
     """
     x = np.atleast_1d(np.asarray(values))
     if reader is None or word is None:

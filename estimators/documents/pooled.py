@@ -56,10 +56,6 @@ class PooledMean(Result):
     share_between: float
     n_studies: int
 
-    def headline(self) -> str:
-        """Say the mean, its interval and how far studies differ."""
-        return f"{self.mean:.3f} [{self.lower:.3f}, {self.upper:.3f}], tau {self.tau:.3f}, {self.n_studies} studies"
-
 
 def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9) -> PooledMean:
     """Pool estimates, such as losses in bits a character, of two studies or more, whose true values may differ.
@@ -67,7 +63,7 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
     Examples
     --------
     >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06])
-    PooledMean(1.303 [1.144, 1.462], tau 0.080, 3 studies)
+    PooledMean(mean=1.303, se=0.05454, lower=1.144, upper=1.462, ...)
     """
     y, s = np.asarray(estimate, dtype=float), np.asarray(se, dtype=float)
     if y.ndim != 1 or y.shape != s.shape:

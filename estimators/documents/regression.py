@@ -28,35 +28,28 @@ _SAME = 1e-8
 
 
 @dataclass(frozen=True, repr=False)
-class ClusteredRegression(Result):
-    """Coefficients of a linear regression.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The intercept first.
-    coefficient, se, lower, upper : ndarray of float, shape (name,)
-        In the value's unit by unit of the column; Student's interval with as many degrees of freedom as there are
-        clusters, minus 1.
-    """
+class Coefficients(Result):
+    """Coefficients of a regression, the intercept's first, in the value's unit by unit of the column."""
 
     names: tuple[str, ...]
     coefficient: FloatArray
     se: FloatArray
     lower: FloatArray
     upper: FloatArray
-    n: int
-    n_clusters: int
 
     def of(self, name: str) -> dict[str, float]:
         """Coefficient, standard error and interval of one column."""
         at = self.names.index(name)
         shown = {"coefficient": self.coefficient, "se": self.se, "lower": self.lower, "upper": self.upper}
-        return {what: round(float(values[at]), 12) for what, values in shown.items()}
+        return {what: float(values[at]) for what, values in shown.items()}
 
-    def headline(self) -> str:
-        """Say how many columns and observations there are."""
-        return f"{len(self.names) - 1} columns, {self.n} values in {self.n_clusters} clusters"
+
+@dataclass(frozen=True, repr=False)
+class ClusteredRegression(Coefficients):
+    """Coefficients of a linear regression; Student's interval with the number of clusters, minus 1, as freedom."""
+
+    n: int
+    n_clusters: int
 
 
 def clustered_regression(
@@ -71,7 +64,7 @@ def clustered_regression(
     Examples
     --------
     >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
-    >>> fit.names, fit.of("x")["coefficient"]
+    >>> fit.names, round(fit.of("x")["coefficient"], 6)
     (('intercept', 'x'), 2.3)
     """
     y = answer_numbers(values, "values")

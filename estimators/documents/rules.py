@@ -47,11 +47,6 @@ class RulesText(Result):
     n_noise: int
     has_rule: bool
 
-    def headline(self) -> str:
-        """Say what follows, and from how much."""
-        said = "with its rules" if self.has_rule else "without its rules"
-        return f"{self.answer}, {said}, among {self.n_noise} sentences of noise"
-
 
 def rules_texts(
     n_texts: int, *, n_noise: Sequence[int], n_rules: int = 4, n_steps: int = 1, seed: int = 0
@@ -60,11 +55,6 @@ def rules_texts(
 
     A text tells `n_rules` colours, one of which is asked for; `n_steps` are the rules from which the answer follows: 1
     says it, with 2 the thing asked for is a thing of that colour.
-
-    Examples
-    --------
-    >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
-    'Every gazzer is green. The colour of the gazzer is green'
     """
     check_numbers({"n_texts": n_texts, "n_rules": n_rules, "n_steps": n_steps}, at_least=1)
     if not n_noise or min(n_noise) < 0:

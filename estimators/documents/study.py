@@ -56,13 +56,7 @@ def validate_documents_study(study: Dataset) -> Dataset:
 
 
 def document_tokens(study: Dataset, document: int) -> list[str]:
-    """Tokens of one document, by its position, of a study that has them.
-
-    Examples
-    --------
-    >>> documents.document_tokens(documents.examples.documents_study(), 0)
-    ['The', ' cat', '.']
-    """
+    """Tokens of one document, by its position, of a study that has them."""
     source = DOCUMENTS.source(study)
     if "token" not in study:
         problem = "is missing; the texts of this study did not come cut into tokens"

@@ -7,24 +7,12 @@ TOKEN_CLASSES = ("word", "capital", "continuation", "number", "punctuation", "li
 
 
 def is_word_token(token: str) -> bool:
-    """Whether a token is a word token: a space, then one letter or more and nothing else.
-
-    Examples
-    --------
-    >>> comparison.is_word_token(" cat"), comparison.is_word_token("cat"), comparison.is_word_token(" 4th")
-    (True, False, False)
-    """
+    """Whether a token is a word token: a space, then one letter or more and nothing else."""
     return len(token) > 1 and token[0] == " " and token[1:].isalpha()
 
 
 def is_visible_token(token: str) -> bool:
-    r"""Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD).
-
-    Examples
-    --------
-    >>> guesses.is_visible_token(" cat"), guesses.is_visible_token("\n")
-    (True, False)
-    """
+    """Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD)."""
     return token != "" and "\n" not in token and "\ufffd" not in token
 
 

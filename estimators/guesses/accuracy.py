@@ -90,13 +90,7 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
 
 
 def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
-    """Guesses, (response,), of participants who gave at least `minimum` (50 in the paper).
-
-    Examples
-    --------
-    >>> guesses.enough_answers(["Ann", "Ann", "Bo"], minimum=2)
-    array([ True,  True, False])
-    """
+    """Guesses, (response,), of participants who gave at least `minimum` (50 in the paper)."""
     check_numbers({"minimum": minimum}, at_least=0)
     code, count = np.unique(np.asarray(participant), return_inverse=True, return_counts=True)[1:]
     return count[code] >= minimum

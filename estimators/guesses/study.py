@@ -110,26 +110,12 @@ def _check_starts(study: Dataset, source: str) -> None:
 
 
 def is_word_position(token: str, following: str | None) -> bool:
-    """Whether a token is a whole word: a space, then letters only, and the token that follows starts with a space.
-
-    At the end of the document `following` is None, and no space is left to be seen.
-
-    Examples
-    --------
-    >>> guesses.is_word_position(" cat", " sat"), guesses.is_word_position(" cat", "s")
-    (True, False)
-    """
+    """Whether a token is a whole word: a space, then letters only, and the token that follows starts with a space."""
     return is_word_token(token) and following is not None and following.startswith(" ")
 
 
 def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
-    """Count the guesses, in the order in which they were given, that each one's participant had given before.
-
-    Examples
-    --------
-    >>> guesses.prior_guesses(["Ann", "Bo", "Ann"])
-    array([0, 0, 1])
-    """
+    """Count the guesses, in the order in which they were given, that each one's participant had given before."""
     code = np.unique(np.asarray(participant), return_inverse=True)[1]
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
@@ -139,15 +125,7 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
 
 
 def repeated_guesses(study: Dataset) -> NDArray[np.bool_]:
-    """Which guesses, (response,), are a participant's second or later one at the same item.
-
-    Games that show the right token after a guess make every later one no guess at all.
-
-    Examples
-    --------
-    >>> int(guesses.repeated_guesses(guesses.examples.guess_study()).sum())
-    0
-    """
+    """Which guesses, (response,), are a participant's second or later one at the same item."""
     GUESSES.source(study)
     person = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
     keys = np.stack([person, study["response_item"].values], axis=1)

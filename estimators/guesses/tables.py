@@ -12,23 +12,7 @@ from shannon_game.estimators.layout import response_positions
 
 
 def guess_items(study: Dataset) -> DataFrame:
-    """Describe every position that people guessed at: how often they were right, and how language models did.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per item, in the order of the study: ``document``, ``position`` (tokens before the target), ``target``
-        where the study has it, ``word_token``; ``n_guesses``, ``n_participants``, ``accuracy``; ``modal_guess`` and
-        ``modal_share`` where the study has the guesses; for each language model NAME ``hit_NAME`` and
-        ``surprisal_nats_NAME``, -ln p(target | the text before it). What is not known is NaN.
-
-    Examples
-    --------
-    >>> guesses.guess_items(guesses.examples.guess_study())[["document", "position", "n_guesses", "accuracy"]].head(2)
-      document  position  n_guesses  accuracy
-    0       d0         1          4      0.50
-    1       d0         2          4      0.25
-    """
+    """Describe every position that people guessed at: how often they were right, and how language models did."""
     import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need
 
     GUESSES.source(study)

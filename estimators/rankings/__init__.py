@@ -17,6 +17,5 @@ from shannon_game.estimators.rankings.scores import top_k_accuracy as top_k_accu
 from shannon_game.estimators.rankings.separation import Separation as Separation
 from shannon_game.estimators.rankings.separation import paired_separation as paired_separation
 from shannon_game.estimators.rankings.study import TokenScores as TokenScores
-from shannon_game.estimators.rankings.study import conditioned_on_other_text as conditioned_on_other_text
 from shannon_game.estimators.rankings.study import score_study as score_study
 from shannon_game.estimators.rankings.study import validate_ranking_study as validate_ranking_study

@@ -207,11 +207,6 @@ def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -
     A run that asks for several tokens at once goes on with the same completion while the TOP-RANKED token is the
     reference; where the SAMPLED token was another one, all that follows in that completion is conditioned on it. The
     study is taken to have reused completions as the thesis did.
-
-    Examples
-    --------
-    >>> rankings.conditioned_on_other_text(rankings.examples.ranking_study())[:5]
-    array([False, False, False, False, False])
     """
     RANKINGS.source(study)
     if "generated_token" not in study:

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.bets import bet_items, bet_losses, outcome_stakes
-from shannon_game.estimators.bets.losses import FLOOR
+from shannon_game.estimators.bets import bet_losses
+from shannon_game.estimators.bets.losses import FLOOR, outcome_stakes
+from shannon_game.estimators.bets.tables import bet_items
 from shannon_game.estimators.layout import HUMAN, item_labels, item_positions
 from shannon_game.experiments.harness import exploration
 from shannon_game.experiments.harness.figures import player_label

@@ -13,9 +13,9 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.ard.figures import predictor_label
 from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
 from shannon_game.experiments.harness.bayes import SamplerSettings
-from shannon_game.experiments.harness.figures import Series, forest, new_figure
-from shannon_game.experiments.harness.marks import named, titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.figures import Series, forest
+from shannon_game.experiments.harness.marks import named
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.ranked_fits import RankedSettings, by_quantity, ranked_fits, unconverged_fits
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.inference.cloze.ard_sbc import ard_sbc, interval_coverage
@@ -146,7 +146,6 @@ def _quantity_label(name: str) -> str:
     return kind.replace("_", " ") + (of + predictor_label(predictor) if of else "")
 
 
-@styled
 def ard_coverage_figure(
     table: pd.DataFrame, *, interval: float = 0.9, accepted: tuple[float, float] = (0.86, 0.94)
 ) -> Figure:
@@ -156,12 +155,15 @@ def ard_coverage_figure(
     low, high = (beta.ppf(p, n_held + 0.5, table["n_fits"] - n_held + 0.5) for p in (0.05, 0.95))
     rows = table.assign(label=table["quantity"].map(_quantity_label), low=low, high=high)
     series = Series("coverage", "low", "high", label="observed, 90% interval", size=4, capsize=0)
-    fig = new_figure(6.4, 1.2 + 0.2 * len(table))
-    axes = fig.subplots()
-    accept = axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
-    nominal = axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
-    forest(axes, rows, [series])
-    axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")
-    named(fig, [accept, nominal, series.handle(colour="#0072B2")])
-    titled(fig, f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model")
+    with one_panel(
+        6.4,
+        1.2 + 0.2 * len(table),
+        f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model",
+        grid=None,
+    ) as (fig, axes):
+        accept = axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
+        nominal = axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
+        forest(axes, rows, [series])
+        axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")
+        named(fig, [accept, nominal, series.handle(colour="#0072B2")])
     return fig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,12 +15,11 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.harness.figures import player_label
-from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_in_order
+from shannon_game.experiments.harness.language_models import StoreSettings, Work, batches_in_order
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.vocabulary import boundary_at
-from shannon_game.inference.lm.word_forms import word_forms
 from shannon_game.inference.lm.word_samples import sample_words
 from shannon_game.inference.lm.words import can_write, word_log_probs
 from shannon_game.inference.settings import Count
@@ -30,11 +29,9 @@ from shannon_game.inference.store.store import ragged
 _BOUNDARY = "punctuation"
 
 
-class LiveWordSettings(ComparableSettings, Seeded, LiveSettings):
+class LiveWordSettings(ComparableSettings, Seeded, StoreSettings):
     """What a question takes that asks live models for people's words."""
 
-    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
-    """Language models that run, by name; on the command line model=[smollm2,...]."""
     n_contexts: Count | None = None
     """Contexts at random; null takes all."""
     max_forms: Count = 6
@@ -172,3 +169,17 @@ def draw_words(
         batches=batches_in_order(work.items_per_batch),
         provenance=model_record(model),
     )
+
+
+def word_forms(
+    words: Iterable[str], seen: Sequence[str], normalise: Callable[[Sequence[str]], Sequence[str]], *, most: int
+) -> dict[str, list[str]]:
+    """Find strings that a model may write and that count as a given word."""
+    wanted = dict.fromkeys(words)
+    cases = [form for word in wanted for form in dict.fromkeys((word, word.capitalize(), word.upper()))]
+    forms: dict[str, list[str]] = {word: [] for word in wanted}
+    candidates = list(dict.fromkeys([*cases, *seen]))
+    for form, word in zip(candidates, normalise(candidates), strict=True):
+        if word in forms and len(forms[word]) < most:
+            forms[word].append(form)
+    return forms

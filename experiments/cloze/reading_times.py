@@ -22,10 +22,10 @@ from shannon_game.estimators.documents import (
     MixedRegression,
     clustered_regression,
     crossed_mean,
-    held_out_loglik,
     mixed_regression,
 )
 from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.figures import label
@@ -41,10 +41,10 @@ from shannon_game.experiments.cloze.reading_words import (
     united,
 )
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, words_of
-from shannon_game.experiments.harness.figures import new_figure, player_colours
-from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
-from shannon_game.experiments.harness.plots import bars, styled
-from shannon_game.experiments.harness.questions import bullets
+from shannon_game.experiments.harness.figures import player_colours
+from shannon_game.experiments.harness.marks import mark, named
+from shannon_game.experiments.harness.plots import bars
+from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
@@ -67,6 +67,8 @@ class ReadingTimesSettings(ClozeSettings):
 
     surprisal: UserPath | None = None
     """words.csv of +exp=surprisal, or the folder of its run: models' surprisal, by document and word number."""
+    surprisal_column: Literal["surprisal_nats", "sum_bits"] = "surprisal_nats"
+    """Surprisal of the word as a word, or the plain sum of its tokens, which endpoints give too."""
     times: UserPath | None = None
     """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word; null: the times that came with the
     study (study=norms)."""
@@ -172,7 +174,7 @@ def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tu
         if settings.surprisal is None:
             problem = "is needed for a study of texts: words.csv of +exp=surprisal, or the folder of its run"
             raise InputError(problem, field="experiment.surprisal")
-        return scored_words(settings.surprisal, settings.players), ()
+        return scored_words(settings.surprisal, settings.players, settings.surprisal_column), ()
     # models of the table of words are no models of the study
     mine = settings if settings.surprisal is None else settings.model_copy(update={"players": None})
     models = chosen_models(mine, study, needed=False)
@@ -183,7 +185,7 @@ def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tu
     target = pd.Series(study["target_word"].to_numpy().astype(str), index, dtype=object)
     words = Words(target, pd.DataFrame(surprisal, index))
     if settings.surprisal is not None:
-        words = united(words, scored_words(settings.surprisal, settings.players))
+        words = united(words, scored_words(settings.surprisal, settings.players, settings.surprisal_column))
     return words, tuple(answer_warnings(found))
 
 
@@ -345,23 +347,20 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
     )
 
 
-@styled
 def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "") -> Figure:
     """Slope of reading times on every player's surprisal, of the word itself and of previous words."""
     players = list(dict.fromkeys(slopes["player"]))
     palette = player_colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
     lags = sorted(set(slopes["words_before"]))
-    fig = new_figure(float(np.clip(1.3 + len(lags) * (0.75 + 0.15 * len(players)), 3.35, 6.7)), 2.9)
-    axes = fig.add_subplot()
-    for at, name in enumerate(players):
-        its = slopes[slopes["player"] == name]
-        x = its["words_before"] + (at - (len(players) - 1) / 2) * 0.5 / max(len(players), 2)
-        bars(axes, x, its["lower"], its["slope"], its["upper"], color=palette[name])
-    axes.axhline(0, color="0.55", linewidth=0.8)
-    axes.set_xticks(lags, ["the word" if n == 0 else f"{n} word{'s' * (n > 1)} before" for n in lags])
-    axes.set_xlim(min(lags) - 0.5, max(lags) + 0.5)
-    axes.set_ylabel(f"slope, {_UNITS[scale]}")
-    light_grid(axes, "y")
-    named(fig, [mark(label(name), palette[name], "o") for name in players])
-    titled(fig, "Surprisal in reading times", study_name)
+    width = float(np.clip(1.3 + len(lags) * (0.75 + 0.15 * len(players)), 3.35, 6.7))
+    with one_panel(width, 2.9, "Surprisal in reading times", study_name) as (fig, axes):
+        for at, name in enumerate(players):
+            its = slopes[slopes["player"] == name]
+            x = its["words_before"] + (at - (len(players) - 1) / 2) * 0.5 / max(len(players), 2)
+            bars(axes, x, its["lower"], its["slope"], its["upper"], color=palette[name])
+        axes.axhline(0, color="0.55", linewidth=0.8)
+        axes.set_xticks(lags, ["the word" if n == 0 else f"{n} word{'s' * (n > 1)} before" for n in lags])
+        axes.set_xlim(min(lags) - 0.5, max(lags) + 0.5)
+        axes.set_ylabel(f"slope, {_UNITS[scale]}")
+        named(fig, [mark(label(name), palette[name], "o") for name in players])
     return fig

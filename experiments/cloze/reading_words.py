@@ -76,10 +76,10 @@ def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
     return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
 
 
-def scored_words(path: Path, players: Sequence[str] | None) -> Words:
-    """Words of ``words.csv`` of ``+exp=surprisal``, or of the folder of such a run."""
+def scored_words(path: Path, players: Sequence[str] | None, column: str) -> Words:
+    """Words of ``words.csv`` of ``+exp=surprisal``, or of the folder of such a run; `column` has their surprisal."""
     path = path / "words.csv" if path.is_dir() else path
-    names = {name: name for name in ("document", "model", "word_num", "word", "surprisal_nats")}
+    names = {name: name for name in ("document", "model", "word_num", "word", column)}
     table = read_table(path, of="word", wanted=names, once=False)
     table.check_columns(names, "experiment.surprisal is words.csv of +exp=surprisal, or the folder of its run")
     model = table.filled("model")
@@ -88,12 +88,17 @@ def scored_words(path: Path, players: Sequence[str] | None) -> Words:
         if name not in models:
             raise unknown_choice("model", name, models, source=path)
     index = place_index(table.filled("document"), table.numbers("word_num", kind="whole"))
-    rows = pd.DataFrame({"word": table.filled("word"), "nats": table.numbers("surprisal_nats", empty=True)}, index)
+    rows = pd.DataFrame({"word": table.filled("word"), "nats": table.numbers(column, empty=True)}, index)
+    rows["nats"] *= np.log(2) if column.endswith("bits") else 1
     again = rows.assign(model=model).set_index("model", append=True).index.duplicated()
     table.refuse(again, "word_num", "is there twice for a model")
     word = rows["word"][~index.duplicated()]
     kept = models if players is None else list(players)
     nats = {name: rows["nats"][model == name].reindex(word.index) for name in kept}
+    for name, values in nats.items():
+        if values.isna().all():
+            problem = f"is empty for {name}; experiment.surprisal_column=sum_bits takes the plain sum of its tokens"
+            raise InputError(problem, source=path, field=column)
     return Words(word, pd.DataFrame(nats))
 
 

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison import TokenPool, question_state, scaled_bridge, study_pool
+from shannon_game.estimators.comparison import TokenPool, question_state, scaled_bridge
 from shannon_game.estimators.comparison.planning.adaptive import question_probabilities
 from shannon_game.estimators.comparison.study import candidate_tokens
+from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels

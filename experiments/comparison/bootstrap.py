@@ -15,9 +15,8 @@ from shannon_game.estimators.comparison import (
     PerplexityEstimate,
     cluster_bootstrap,
     half_sample_bootstrap,
-    log_terms,
-    response_pairs,
 )
+from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.comparison import estimates

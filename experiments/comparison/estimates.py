@@ -20,13 +20,12 @@ from shannon_game.estimators.comparison import (
     LogMeans,
     PerplexityEstimate,
     RoundingScheme,
-    control_model,
     estimate_perplexity,
-    player_names,
     rounding_scheme,
     subsample_responses,
 )
 from shannon_game.estimators.comparison.rounding import SCHEMES
+from shannon_game.estimators.comparison.terms import control_model, player_names
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of

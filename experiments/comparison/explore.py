@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from shannon_game.estimators.comparison import HUMAN, comparison_items
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
@@ -17,8 +18,6 @@ from shannon_game.experiments.harness.tables import short_names
 from shannon_game.inference.progress import counted
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from shannon_game.experiments.harness.result import ExperimentResult
 
 _LABELS = {

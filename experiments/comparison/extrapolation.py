@@ -13,22 +13,21 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from pydantic import Field
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.comparison import two_alternative_report
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN, item_positions
-from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
-from shannon_game.experiments.harness.plots import bars, styled
+from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.marks import mark, named
+from shannon_game.experiments.harness.plots import bars
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count, Probability
-
-Floats = NDArray[np.float64]
 
 EXTRAPOLATION_COLUMNS = (
     *("player", "degree", "n_models", "score_nats", "outside", "loss_nats", "lower_nats", "upper_nats"),
@@ -98,7 +97,7 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
     )
 
 
-def _by_item(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, Floats], float]:
+def _by_item(study: xr.Dataset) -> tuple[dict[str, FloatArray], dict[str, FloatArray], float]:
     """Mean ln p by item of every player, losses by item of the models, and people's true loss (0 where unknown)."""
     keep = response_references(study) == TARGET_POSITION
     if not keep.any():
@@ -107,8 +106,8 @@ def _by_item(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, Floats], f
     asked, place = np.unique(item, return_inverse=True)
     n = np.bincount(place)
 
-    def mean(values: Floats) -> Floats:
-        sums: Floats = np.bincount(place, weights=values) / n
+    def mean(values: FloatArray) -> FloatArray:
+        sums: FloatArray = np.bincount(place, weights=values) / n
         return sums
 
     scores = {HUMAN: mean(np.log(study["report"].to_numpy()[keep]))}
@@ -122,7 +121,7 @@ def _by_item(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, Floats], f
     return scores, losses, truth
 
 
-def _polynomial(x: Floats, y: Floats, degree: int, at: float) -> float:
+def _polynomial(x: FloatArray, y: FloatArray, degree: int, at: float) -> float:
     """Least-squares polynomial, at a place; NaN where models have the same score."""
     if np.unique(x).size <= degree:
         return float("nan")
@@ -158,32 +157,28 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
     )
 
 
-@styled
 def extrapolation_figure(table: pd.DataFrame, points: pd.DataFrame, study_name: str = "") -> Figure:
     """Models' scores and losses, and what polynomials give people."""
     colours = player_colours([HUMAN, *points["model"]])
-    fig = new_figure(5.2, 3.6)
-    axes = fig.add_subplot()
-    handles = []
-    for row in rows_of(points):
-        axes.plot(row.score_nats, row.loss_nats, "o", color=colours[row.model], markersize=6)
-        handles.append(mark(player_label(row.model), colours[row.model], "o"))
-    people = table[table["player"] == HUMAN]
-    # side by side, or one interval would hide the others
-    step = 0.02 * np.ptp([*points["score_nats"], *people["score_nats"]])
-    for k, (row, marker) in enumerate(zip(rows_of(people), "^vDs" * len(people), strict=False), start=1):
-        ends = [[row.lower_nats], [row.loss_nats], [row.upper_nats]]
-        bars(axes, [row.score_nats + k * step], *ends, marker=marker, color=colours[HUMAN], markersize=5, capsize=0)
-        handles.append(mark(f"people, degree {row.degree}", colours[HUMAN], marker))
-    truth = people["true_loss_nats"].iloc[0]
-    if np.isfinite(truth):
-        axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
-        handles.append(mark("people, true", colours[HUMAN], "*"))
-    # an interval may run to any number
-    highest = max(points["loss_nats"].max(), people["upper_nats"].max(), np.nan_to_num(truth))
-    axes.set_ylim(0, min(1.1 * highest, 3 * points["loss_nats"].max()))
-    axes.set(xlabel="mean ln p of the answers, nats", ylabel="loss, nats per token")
-    light_grid(axes, "both")
-    named(fig, handles)
-    titled(fig, "People's loss, extrapolated from models", study_name)
+    with one_panel(5.2, 3.6, "People's loss, extrapolated from models", study_name, grid="both") as (fig, axes):
+        handles = []
+        for row in rows_of(points):
+            axes.plot(row.score_nats, row.loss_nats, "o", color=colours[row.model], markersize=6)
+            handles.append(mark(player_label(row.model), colours[row.model], "o"))
+        people = table[table["player"] == HUMAN]
+        # side by side, or one interval would hide the others
+        step = 0.02 * np.ptp([*points["score_nats"], *people["score_nats"]])
+        for k, (row, marker) in enumerate(zip(rows_of(people), "^vDs" * len(people), strict=False), start=1):
+            ends = [[row.lower_nats], [row.loss_nats], [row.upper_nats]]
+            bars(axes, [row.score_nats + k * step], *ends, marker=marker, color=colours[HUMAN], markersize=5, capsize=0)
+            handles.append(mark(f"people, degree {row.degree}", colours[HUMAN], marker))
+        truth = people["true_loss_nats"].iloc[0]
+        if np.isfinite(truth):
+            axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
+            handles.append(mark("people, true", colours[HUMAN], "*"))
+        # an interval may run to any number
+        highest = max(points["loss_nats"].max(), people["upper_nats"].max(), np.nan_to_num(truth))
+        axes.set_ylim(0, min(1.1 * highest, 3 * points["loss_nats"].max()))
+        axes.set(xlabel="mean ln p of the answers, nats", ylabel="loss, nats per token")
+        named(fig, handles)
     return fig

@@ -15,14 +15,13 @@ from shannon_game.estimators.comparison import (
     PerplexityEstimate,
     comparison_items,
     comparison_participants,
-    drawn_response_mask,
 )
+from shannon_game.estimators.comparison.importance import drawn_response_mask
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.estimates import ComparisonSettings, EstimatorSettings, bars_label, table_row
-from shannon_game.experiments.harness.choice import choice
 from shannon_game.experiments.harness.figures import TRUTH_ASKED, TRUTH_REFERENCE, Series, player_label
 from shannon_game.experiments.harness.plots import forest_figure
-from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import for_screen, table_variables
 

@@ -13,9 +13,8 @@ from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, re
 from shannon_game.estimators.documents import crossed_slope
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import light_grid, number_ticks, titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.marks import number_ticks
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
@@ -148,27 +147,23 @@ def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
     )
 
 
-@styled
 def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Figure:
     """Mean of the answers by their number, or another variable, less the levels of people, and of questions, too."""
     edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, _BINS + 1)).round())
     bins = np.clip(np.searchsorted(edges, answers["x"], side="right") - 1, 0, max(edges.size - 2, 0))
     by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
     by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
-    fig = new_figure(5.6, 3.6)
-    axes = fig.add_subplot()
-    middle = answers["x"].groupby(bins).mean()
-    shown = ((by_person, "black", "less the person's mean"), (by_question, "#D55E00", "less the question's, too"))
-    for values, colour, name in shown:
-        means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
-        axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
-    axes.axhline(0, color="0.55", linewidth=0.8)
-    axes.set_xscale("log", base=2)
-    powers = 2.0 ** np.arange(25)
-    number_ticks(axes.xaxis, powers[(middle.min() / 2 <= powers) & (powers <= middle.max() * 2)])
-    what = "answer number" if against == "order" else against
-    axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the token of the text, nats")
-    light_grid(axes, "y")
-    axes.legend(loc="best")
-    titled(fig, f"Do answers get better {'as they go on' if against == 'order' else f'with {what}'}?", study_name)
+    what, how = ("answer number", "as they go on") if against == "order" else (against, f"with {against}")
+    with one_panel(5.6, 3.6, f"Do answers get better {how}?", study_name) as (fig, axes):
+        middle = answers["x"].groupby(bins).mean()
+        shown = ((by_person, "black", "less the person's mean"), (by_question, "#D55E00", "less the question's, too"))
+        for values, colour, name in shown:
+            means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
+            axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
+        axes.axhline(0, color="0.55", linewidth=0.8)
+        axes.set_xscale("log", base=2)
+        powers = 2.0 ** np.arange(25)
+        number_ticks(axes.xaxis, powers[(middle.min() / 2 <= powers) & (powers <= middle.max() * 2)])
+        axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the token of the text, nats")
+        axes.legend(loc="best")
     return fig

@@ -12,14 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison import (
-    bias_curve,
-    candidate_log_terms,
-    diagnose_weights,
-    group_terms,
-    player_names,
-    true_loss,
-)
+from shannon_game.estimators.comparison import bias_curve, diagnose_weights, group_terms
+from shannon_game.estimators.comparison.perplexity import true_loss
+from shannon_game.estimators.comparison.terms import candidate_log_terms, player_names
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.perplexity import perplexity_of_loss

@@ -6,15 +6,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison import (
-    PrivateBelief,
-    has_free_answers,
-    private_belief,
-    scaled_bridge,
-    study_pool,
-)
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison import PrivateBelief, private_belief, scaled_bridge
+from shannon_game.estimators.comparison.study_sources import has_free_answers
+from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.experiments.comparison.estimates import RoundingSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, titled
@@ -22,8 +18,6 @@ from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Positive, Probability, Settings
-
-Floats = NDArray[np.float64]
 
 SHARED_BELIEF_COLUMNS = (
     *("variance_nats2", "se_nats2", "lower_nats2", "upper_nats2", "sd_nats", "p_shared", "loss_most_nats"),
@@ -124,7 +118,7 @@ def shared_belief_figure(found: PrivateBelief, study_name: str) -> Figure:
     return fig
 
 
-def _pairs(found: PrivateBelief) -> tuple[Floats, Floats]:
+def _pairs(found: PrivateBelief) -> tuple[FloatArray, FloatArray]:
     """Two reports on different tokens of an item, in both orders, less others' mean on the same: of one person, of two.
 
     Tokens that one person compared are left out.

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from shannon_game.estimators.word_spans import word_spans
-from shannon_game.experiments.documents.scored import BOUNDARY, Scored, units_of
+from shannon_game.experiments.documents.scored import Scored, scores_of, units_of
 from shannon_game.inference.lm.alignment import character_places
 from shannon_game.inference.lm.ngram import START, UNKNOWN, NgramModel, pieces
-from shannon_game.inference.store.store import ragged
+
+_LISTED = 5
+"""Unknown words that a warning names."""
 
 
 def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "script") -> Scored:
@@ -20,32 +22,29 @@ def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "
     units = []
     for text, (_, unknown) in zip(texts, scored, strict=True):
         n_words, n_characters, n_bytes = units_of(text.encode(), boundaries)
-        n_lost, lost = len(unknown), "".join(unknown)
-        units.append((n_words - n_lost, n_characters - len(lost), n_bytes - len(lost.encode())))
-    none = [np.full(len(its), np.nan) for its in nats]
+        joined = "".join(unknown)
+        units.append((n_words - len(unknown), n_characters - len(joined), n_bytes - len(joined.encode())))
     return Scored(
         document=np.arange(len(texts)),
-        scores={
-            "logprob": ragged(nats),
-            **{name: ragged(none) for name in ("entropy_nats", "rank")},
-            "is_best": ragged([np.zeros(len(its), dtype=np.bool_) for its in nats]),
-            # a word is a unit of the model: it has ended
-            BOUNDARY: ragged([np.zeros(len(its) + 1) for its in nats]),
-        },
+        # a word is a unit of the model: it has ended
+        scores=scores_of(nats, boundary=0.0),
         places=[
             character_places(text)[[0, *(end for _, end, _ in pieces_)]]
             for text, (pieces_, _) in zip(texts, scored, strict=True)
         ],
         units=np.array(units),
-        n_cut=0,
         window=model.order,
         stride=1,
         bos=START,
         tokens=[[piece for _, _, piece in pieces_] for pieces_, _ in scored],
         revision=model.sha256,
-        goes_on=np.zeros(len(texts), dtype=np.bool_),
-        unknown=tuple(word for _, unknown in scored for word in unknown),
+        notes=_notes([word for _, unknown in scored for word in unknown]),
     )
+
+
+def _notes(unknown: Sequence[str]) -> tuple[str, ...]:
+    some = ", ".join(list(dict.fromkeys(unknown))[:_LISTED])
+    return (f"{len(unknown)} words and marks are unknown and have no surprisal, such as {some}",) if unknown else ()
 
 
 def _of_text(model: NgramModel, text: str, boundaries: str) -> tuple[list[tuple[float, int, str]], list[str]]:

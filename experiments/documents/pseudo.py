@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shannon_game.estimators.word_spans import word_spans
-from shannon_game.experiments.documents.words import REVISION_SHOWN, region_table
+from shannon_game.experiments.documents.scored import Scored, scores_of
+from shannon_game.experiments.documents.words import REVISION_SHOWN, region_table, token_table, word_table
 from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
+from shannon_game.inference.lm.alignment import character_places
 from shannon_game.inference.lm.language_model import model_record
 from shannon_game.inference.lm.masked import (
     MaskedModel,
@@ -53,19 +54,18 @@ def pseudo_tables(
         if n_unknown:
             token = masked.model.tokenizer.unk_token
             warnings.append(f"{name}: {n_unknown} tokens are unknown to its tokenizer, and scored as {token}")
-        shown = {"model": name, "revision": _revision(masked)[:REVISION_SHOWN]}
-        words, tokens = [], []
-        for document, text, item, nats in zip(documents, texts, items, scores, strict=True):
-            own, pieces = _of_text(masked, text, item, nats, boundaries)
-            words.append(own.assign(document=document))
-            tokens.append(pieces.assign(document=document))
+        scored = _scored(masked, texts, items, scores)
+        words = word_table(name, scored, documents, texts, boundaries)
+        tokens = token_table(name, scored, documents, texts)
+        tokens = tokens.assign(start=[start for item in items for start, _ in item.spans])
         whole = pd.DataFrame({"document": documents, "pll_nats": [float(nats.sum()) for nats in scores]})
-        whole["n_tokens"] = [len(nats) for nats in scores]
-        for what, its in (("words", pd.concat(words)), ("tokens", pd.concat(tokens)), ("documents", whole)):
-            parts[what].append(_columns(its.assign(**shown)))
+        whole = whole.assign(model=name, n_tokens=list(map(len, scores)), revision=scored.revision[:REVISION_SHOWN])
+        for what, its in (("words", words), ("tokens", tokens)):
+            parts[what].append(_columns(its.assign(pll_nats=-its["surprisal_nats"])))
+        parts["documents"].append(_columns(whole))
         total, n_tokens = float(whole["pll_nats"].sum()), int(whole["n_tokens"].sum())
         row: dict[str, Any] = {"model": name, "method": method, "n_documents": len(texts), "n_tokens": n_tokens}
-        row |= {"n_words": len(parts["words"][-1]), "pll_nats": total, "revision": _revision(masked)}
+        row |= {"n_words": len(parts["words"][-1]), "pll_nats": total, "revision": scored.revision}
         rows.append({**row, "pseudo_perplexity": float(np.exp(-total / n_tokens))})
     tables = {what: pd.concat(its, ignore_index=True) for what, its in parts.items()}
     if regions is not None:
@@ -92,30 +92,20 @@ def _scores(work: Work, masked: MaskedModel, items: list[MaskedText], method: st
     return list(found["pll_nats"])
 
 
-def _of_text(
-    masked: MaskedModel, text: str, item: MaskedText, nats: NDArray[np.float64], boundaries: str
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Words and tokens of a text; a word that a token shares with its neighbour has no sum."""
-    words = word_spans(text, boundaries=boundaries)
-    stops = np.array([word.stop for word in words])
-    owner, is_whole = np.zeros(len(item.spans), dtype=int), np.zeros(len(item.spans), dtype=bool)
-    for at, (start, stop) in enumerate(item.spans):
-        first = start + len(text[start:stop]) - len(text[start:stop].lstrip())
-        # a token of white space alone is of the word after it
-        owner[at] = min(int(np.searchsorted(stops, first, "right")), len(words) - 1)
-        is_whole[at] = stop <= stops[owner[at]]
-    n = np.bincount(owner, minlength=len(words))
-    total = np.bincount(owner, weights=nats, minlength=len(words))
-    is_bad = n == 0
-    for at in np.flatnonzero(~is_whole).tolist():
-        is_bad[owner[at] : int(np.searchsorted(stops, item.spans[at][1], "left")) + 1] = True
-    found = pd.DataFrame({"word_num": np.arange(1, len(words) + 1), "pll_nats": np.where(is_bad, np.nan, total)})
-    found = found.assign(start=[word.start for word in words], stop=stops, n_tokens=n)
-    found["word"] = [text[word.start : word.stop] for word in words]
-    own = [item.tokens[place] for place in item.scored]
-    starts, ends = np.array(item.spans).reshape(-1, 2).T
-    tokens = pd.DataFrame({"token_num": np.arange(1, len(own) + 1), "start": starts, "stop": ends})
-    return found, tokens.assign(token=masked.model.tokenizer.convert_ids_to_tokens(own), pll_nats=nats)
+def _scored(
+    masked: MaskedModel, texts: Sequence[str], items: Sequence[MaskedText], scores: Sequence[NDArray[np.float64]]
+) -> Scored:
+    """Pseudo-log-likelihoods in the place of log-probabilities; no end of a word is counted."""
+    ends = [[0, *(stop for _, stop in item.spans)] for item in items]
+    return Scored(
+        document=np.arange(len(texts)),
+        scores=scores_of(scores, boundary=0.0),
+        places=[character_places(text)[its] for text, its in zip(texts, ends, strict=True)],
+        units=np.zeros((len(texts), 3), dtype=np.int64),
+        tokens=[masked.model.tokenizer.convert_ids_to_tokens([item.tokens[i] for i in item.scored]) for item in items],
+        bos="",
+        revision=masked.model.revision or masked.model.weights_sha256,
+    )
 
 
 def _columns(table: pd.DataFrame) -> pd.DataFrame:
@@ -124,7 +114,3 @@ def _columns(table: pd.DataFrame) -> pd.DataFrame:
     order = (*first, "pll_bits", "pll_nats", "n_words", "n_tokens", "revision")
     table = table.assign(pll_bits=table["pll_nats"] / np.log(2))
     return table[[name for name in order if name in table]]
-
-
-def _revision(masked: MaskedModel) -> str:
-    return masked.model.revision or masked.model.weights_sha256

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,20 +71,35 @@ class Scored:
     """Where the scored tokens begin and end, in UTF-8 bytes; None where the tokenizer changed the text."""
     units: NDArray[np.int64]
     """Words, characters and bytes of what was scored, shape (row, 3)."""
-    n_cut: int
-    """Documents that were not scored to their end."""
-    window: int
-    stride: int
-    bos: str
-    """Token before every document, or none."""
     tokens: Sequence[Sequence[str]]
     """Strings of the scored tokens, by row, where words and tokens are shown."""
-    revision: str
+    bos: str
+    """Token before every document, or none."""
+    revision: str = ""
     """Commit of a Hub repository, else the hash of the model's files."""
-    goes_on: NDArray[np.bool_]
-    """Which rows go on after a text whose last word had its end counted."""
-    unknown: tuple[str, ...] = ()
-    """Words that the model does not know, which have no score."""
+    window: int | None = None
+    stride: int | None = None
+    goes_on: Set[int] = frozenset()
+    """Rows that go on after a text whose last word had its end counted."""
+    notes: tuple[str, ...] = ()
+    """What the report warns of."""
+    said: str = ""
+    """What the report says of the cost."""
+
+
+def scores_of(
+    logprob: Sequence[NDArray[np.float64]], rank: Sequence[NDArray[np.float64]] | None = None, *, boundary: float
+) -> dict[str, NDArray[Any]]:
+    """Scores where the distributions are not known, and the end of every word has one log-probability or none."""
+    none = [np.full(its.size, np.nan) for its in logprob]
+    rank = none if rank is None else rank
+    return {
+        "logprob": ragged(logprob),
+        "is_best": ragged([its == 1 for its in rank]),
+        "entropy_nats": ragged(none),
+        "rank": ragged(rank),
+        BOUNDARY: ragged([np.full(its.size + 1, boundary) for its in logprob]),
+    }
 
 
 def score_texts(
@@ -139,6 +154,7 @@ def score_texts(
         provenance=model_record(model),
     )
     token_bytes = vocabulary(model).token_bytes
+    n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
     places = [token_places(model, texts[i], all_tokens[i]) for i in document]
     contents = [b"".join(token_bytes[token] for token in its[first:]) for its in items]
     return Scored(
@@ -148,13 +164,13 @@ def score_texts(
             None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
         ],
         units=np.array([units_of(content, boundaries) for content in contents]),
-        n_cut=sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True)),
+        notes=(f"{n_cut} documents were scored up to their token {max_tokens} only (experiment.max_tokens)",)
+        * bool(n_cut),
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
         tokens=[token_strings(model, its[first:]) for its in items] if has_words else [],
         revision=model.revision or model.weights_sha256,
-        goes_on=np.zeros(len(document), dtype=np.bool_),
     )
 
 
@@ -220,7 +236,7 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
     return replace(
         scored,
         document=np.array(sorted_["document"], dtype=np.intp),
-        goes_on=np.array(sorted_["goes_on"], dtype=np.bool_),
+        goes_on={row for row, its in enumerate(sorted_["goes_on"]) if its},
         places=sorted_["places"],
         units=np.array(sorted_["units"]),
         tokens=sorted_["tokens"],
@@ -258,6 +274,5 @@ def _within(its: Scored, rows: Sequence[int], spans: Sequence[Span], units: NDAr
         for key, values in its.scores.items()
         if key != BOUNDARY
     }
-    chosen = list(rows)
-    document, goes_on = its.document[chosen], its.goes_on[chosen]
-    return replace(its, document=document, goes_on=goes_on, scores=scores, places=places, units=units)
+    # words are of the whole texts: nothing here goes on
+    return replace(its, document=its.document[list(rows)], scores=scores, places=places, units=units)

@@ -16,6 +16,7 @@ from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.estimators.word_spans import has_unspaced
+from shannon_game.experiments.documents.endpoint_scores import score_at_endpoint
 from shannon_game.experiments.documents.ngram_scores import score_ngrams
 from shannon_game.experiments.documents.pseudo import pseudo_tables
 from shannon_game.experiments.documents.scored import (
@@ -27,15 +28,24 @@ from shannon_game.experiments.documents.scored import (
     score_texts,
 )
 from shannon_game.experiments.documents.splits import split_contrasts, split_summary
-from shannon_game.experiments.documents.words import REGION_COLUMNS, region_table, word_figure, word_tables
+from shannon_game.experiments.documents.words import REGION_COLUMNS, best_column, region_table, word_figure, word_tables
 from shannon_game.experiments.harness import figures
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
-from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
+from shannon_game.experiments.harness.language_models import (
+    SMOLLM2,
+    GeneratedSettings,
+    Generator,
+    Work,
+    chosen_generator,
+    open_work,
+)
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.text_models import EndpointSettings
 from shannon_game.experiments.studies.documents.texts import text_study
+from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.ngram import load_ngram
 from shannon_game.inference.lm.settings import ModelSettings
@@ -69,7 +79,6 @@ _SUMS = {
     "total_entropy_nats": "sum of the entropies at the tokens",
 }
 _EVERYTHING = "every split"
-_LISTED = 5
 _ON_SCREEN = (
     *("model", "split", "n_documents", "n_tokens", "loss_nats", "perplexity", "mean_sequence_perplexity"),
     *("top1_accuracy", "bits_per_byte"),
@@ -78,9 +87,11 @@ _ON_SCREEN = (
 _BOUNDS = {"_lower": -2.0, "_upper": 2.0}
 
 
-class SurprisalSettings(Seeded, GeneratedSettings):
+class SurprisalSettings(Seeded, EndpointSettings):
     """Settings of :func:`surprisal`; the generator is scored where no models are named."""
 
+    generator: Generator = Field(default_factory=lambda: SMOLLM2)
+    """The model that is scored where none is named."""
     n_documents: Count | None = None
     """Documents, drawn at random; null takes all."""
     max_tokens: AtLeastTwo | None = None
@@ -125,14 +136,14 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     if settings.method != "causal":
         return _pseudo(study, settings)
     if not models:
-        chosen_model = chosen_generator(settings)
+        chosen_model = chosen_generator(GeneratedSettings(generator=settings.generator))
         models = {chosen_model.name: chosen_model}
     work = open_work(settings)
     chosen = _chosen(settings, study, work)
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     joined = join_texts(texts, _groups(study, settings, chosen))
-    scored = {name: _scored(work, its, joined, settings) for name, its in models.items()}
+    scored = {name: _scored(work, name, its, joined, settings) for name, its in models.items()}
     documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
     if settings.words:
         tables = word_tables(scored, documents, texts, settings.boundaries)
@@ -148,13 +159,15 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     contrasts = split_contrasts(table, whole=_EVERYTHING)
     tables |= {} if contrasts.empty else {"splits": contrasts}
     name = str(study.attrs.get("name", "documents"))
-    figures_ = {"surprisal": word_figure(tables["words"], name)} if settings.words else {}
+    figures_ = {"surprisal": word_figure(tables["words"], name, best_column(tables["words"]))} if settings.words else {}
     return ExperimentResult(
         table=table,
         tables=tables,
         dataset=_dataset(scored, documents, splits),
         figures={**figures_, "losses": loss_figure(table, name)},
-        text=_of_words(tables, settings.boundaries) + _summary(table, settings, work) + split_summary(contrasts),
+        text=_of_words(tables, settings.boundaries)
+        + _summary(table, scored, settings, work)
+        + split_summary(contrasts),
         warnings=_warnings(scored, settings, work, n_lost),
         on_screen=table[list(_ON_SCREEN)],
     )
@@ -175,21 +188,30 @@ def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArr
     return chosen[mine].astype(np.intp)
 
 
-def _scored(work: Work, its: ModelSettings, joined: Sequence[Joined], settings: SurprisalSettings) -> Scored:
+def _scored(
+    work: Work, name: str, its: ModelSettings | ApiSettings, joined: Sequence[Joined], settings: SurprisalSettings
+) -> Scored:
     """Scores of all texts under one model, each alone or after the texts that it is joined to."""
     texts, boundaries = [whole.text for whole in joined], settings.boundaries
-    if its.source == "ngram":
+    limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
+    if isinstance(its, ApiSettings):
+        for limit, value in limits.items():
+            if value is not None:
+                problem = f"is {value}, but {name} is behind an endpoint, which takes whole texts; leave it out"
+                raise InputError(problem, field=f"experiment.{limit}")
+        found = score_at_endpoint(name, its, settings.api_store, texts, boundaries=boundaries)
+    elif its.source == "ngram":
         found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
     else:
-        limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
         model = load_language_model(its)
         found = score_texts(work, model, texts, **limits, has_words=settings.words, boundaries=boundaries)
     return apart(found, joined, boundaries) if settings.context == "text" else found
 
 
 def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
-    if not settings.models:
-        raise InputError(f"is {settings.method!r}, which needs masked models", field="experiment.method")
+    models = {name: its for name, its in settings.models.items() if isinstance(its, ModelSettings)}
+    if not models or len(models) < len(settings.models):
+        raise InputError(f"is {settings.method!r}, which needs masked models that run here", field="experiment.method")
     default = SurprisalSettings()
     for name in ("max_tokens", "window", "stride", "characters", "context", "words"):
         if getattr(settings, name) != getattr(default, name):
@@ -199,7 +221,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     chosen = _chosen(settings, study, work)
     table, tables, warnings = pseudo_tables(
         work,
-        settings.models,
+        models,
         study["document"].to_numpy()[chosen],
         study["text"].to_numpy()[chosen].tolist(),
         method=settings.method,
@@ -313,13 +335,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
         why = "the models share fewer than two places in them, or a tokenizer changes their text"
         found.append(f"{n_lost} documents were left out: {why} (experiment.characters=shared)")
     for name, its in scored.items():
-        if its.unknown:
-            some = ", ".join(list(dict.fromkeys(its.unknown))[:_LISTED])
-            what = f"{len(its.unknown)} words and marks, {some} among them, which have no surprisal"
-            found.append(f"{name} does not know {what}")
-        if its.n_cut:
-            limit = f"their token {settings.max_tokens} only (experiment.max_tokens)"
-            found.append(f"{name}: {its.n_cut} documents were scored up to {limit}")
+        found += [f"{name}: {note}" for note in its.notes]
         n_changed = sum(places is None for places in its.places)
         if n_changed:
             found.append(
@@ -340,19 +356,21 @@ def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
     """Mean surprisal of words under each model; nothing where words have none."""
     if "words" not in tables:
         return ""
-    found = tables["words"].dropna(subset="surprisal_bits").groupby("model", sort=False)["surprisal_bits"]
+    column = best_column(tables["words"])
+    found = tables["words"].dropna(subset=column).groupby("model", sort=False)[column]
     said = "; ".join(
         f"{row.Index} {row.mean:.2f} ({row.size:,} words)" for row in found.agg(["mean", "size"]).itertuples()
     )
-    n_without = int(tables["words"]["surprisal_bits"].isna().sum())
+    n_without = int(tables["words"][column].isna().sum())
     why = "a token is of two words, the model does not know one, or nothing comes before it"
     without = f" {n_without:,} words have none: {why}." if n_without else ""
     n_plain = int(tables["words"]["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
     plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
-    return f"**Surprisal in bits per word: {said}.**{without}{plain}\n\n"
+    sums = " Sums over tokens alone: an endpoint does not tell how probable the end of a word is."
+    return f"**Surprisal in bits per word: {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
 
 
-def _summary(table: pd.DataFrame, settings: SurprisalSettings, work: Work) -> str:
+def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: SurprisalSettings, work: Work) -> str:
     whole = table.drop_duplicates("model", keep="last")
     said = "; ".join(_of_model(row) for row in rows_of(whole))
     compare = (
@@ -361,7 +379,9 @@ def _summary(table: pd.DataFrame, settings: SurprisalSettings, work: Work) -> st
         else "Models with different tokenizers have losses of different tokens: compare their bits per byte, or score "
         "the same characters (experiment.characters=shared)."
     )
-    return f"**Loss in nats per token: {said}.** {compare} Bounds are two standard errors over documents. {work.said()}"
+    costs = "".join(f" {its.said}" for its in scored.values() if its.said)
+    bounds = "Bounds are two standard errors over documents."
+    return f"**Loss in nats per token: {said}.** {compare} {bounds} {work.said()}{costs}"
 
 
 def _of_model(row: Any) -> str:

@@ -99,6 +99,12 @@ def word_table(
     return table.assign(probability=np.exp(-table["surprisal_nats"]))[list(WORD_COLUMNS)]
 
 
+def best_column(words: pd.DataFrame) -> str:
+    """Surprisal of words, or the plain sum over their tokens where a model cannot say that a word ends."""
+    known = words["surprisal_bits"].notna().groupby(words["model"]).any()
+    return "surprisal_bits" if known.all() else "sum_bits"
+
+
 def region_table(
     words: pd.DataFrame, regions: pd.DataFrame, sums: Sequence[str] = ("surprisal_nats", "sum_bits")
 ) -> pd.DataFrame:
@@ -142,7 +148,7 @@ def _of_words(
     logprob, boundary = scored.scores["logprob"][row].astype(float), scored.scores[BOUNDARY][row]
     # whitespace between two words is of the second, but for what the first one's last token holds of it
     last, next_start = np.searchsorted(places, stops), np.append(starts[1:], places[-1])
-    first, is_open = 0, bool(scored.goes_on[row])
+    first, is_open = 0, row in scored.goes_on
     for at, b in enumerate(last):
         if b == places.size:
             break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pooch
 
+from shannon_game.estimators.content import file_sha256
 from shannon_game.experiments.studies.public_data import VARIABLE
 
 _GB = 1e9
@@ -109,7 +109,9 @@ def data() -> Iterator[Finding]:
             yield Finding(name, f"at {folder}, without SHA256SUMS: not checked")
             continue
         missing = [file for file in wanted if not (folder / file).is_file()]
-        others = [file for file, digest in wanted.items() if file not in missing and _hash(folder / file) != digest]
+        others = [
+            file for file, digest in wanted.items() if file not in missing and file_sha256(folder / file) != digest
+        ]
         problem = "; ".join(
             f"{len(files)} of {len(wanted)} files {what}, such as {files[0]}"
             for what, files in (("missing", missing), ("with another content", others))
@@ -149,7 +151,3 @@ def _sums(folder: Path) -> Iterator[tuple[str, str]]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         digest, _, name = line.partition("  ")
         yield name.removeprefix("./"), digest
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

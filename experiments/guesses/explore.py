@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.guesses import guess_contexts, guess_items
+from shannon_game.estimators.guesses import guess_contexts
+from shannon_game.estimators.guesses.tables import guess_items
 from shannon_game.estimators.layout import HUMAN, response_positions
 from shannon_game.experiments.harness import exploration
 from shannon_game.experiments.harness.result import ExperimentResult

@@ -81,12 +81,6 @@ def bundle(
     InputError
         If the study has people by their ids, or the folder or the zip holds something else, or has been changed
         since; nothing has been touched.
-
-    Examples
-    --------
-    >>> from shannon_game import bundle, perplexity, pseudonymous, simulated
-    >>> study, key = pseudonymous(simulated())
-    >>> bundle(study, perplexity(study), "for_osf", experiment="perplexity")  # doctest: +SKIP
     """
     people = people_of(study)
     if people is None:

@@ -21,10 +21,10 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError, how_to_install, unknown_choice
 from shannon_game.experiments.harness import sweep
-from shannon_game.experiments.harness.choice import CHOICES
 from shannon_game.experiments.harness.given_keys import refuse_keys
 from shannon_game.experiments.harness.job import before, read_of_the_run
 from shannon_game.experiments.harness.registry import entry_of, installed_configs, load_target
+from shannon_game.experiments.harness.result import CHOICES
 from shannon_game.inference.settings import setting_lines
 
 if TYPE_CHECKING:

@@ -81,17 +81,6 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
     path : str or Path
         The file; a page that this function wrote is replaced. People's ids that are long become P1, P2, ...; texts of
         the study are inside.
-
-    Raises
-    ------
-    InputError
-        If the extra ``data`` is not installed, the study has no items, or the file is another one.
-
-    Examples
-    --------
-    >>> from shannon_game import explore, perplexity, simulated
-    >>> study = simulated()
-    >>> explore(study, perplexity(study), "explore.html")  # doctest: +SKIP
     """
     check_explorer(study)
     describe: Callable[..., Exploration] = get_object(EXPLORERS[_kind_of(study)][0])

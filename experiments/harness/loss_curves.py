@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import light_grid, titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.inference.lm.training import TrainedModel
 
 CURVE_COLUMNS = ("run", "step", "loss_nats", "held_out_loss_nats", "learning_rate", "gradient_norm")
@@ -22,23 +21,19 @@ def curve_table(runs: Mapping[str, TrainedModel]) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=list(CURVE_COLUMNS))
 
 
-@styled
 def loss_curves_figure(table: pd.DataFrame, unit: str) -> Figure:
     """Draw the loss on training and held-out examples against the step."""
     colours = player_colours(table["run"].unique().tolist())
-    fig = new_figure(5.4, 3.4)
-    axes = fig.subplots()
-    for name, its in table.groupby("run", sort=False):
-        look: dict[str, Any] = {"color": colours[str(name)], "linewidth": 1}
-        label = player_label(str(name))
-        axes.plot(its["step"], its["loss_nats"], label=f"{label}, training", **look)
-        held = its.dropna(subset=["held_out_loss_nats"])
-        if len(held):
-            x, y = held["step"], held["held_out_loss_nats"]
-            axes.plot(x, y, "o--", markersize=3.5, label=f"{label}, held out", **look)
-    axes.set_xlabel("step")
-    axes.set_ylabel(f"loss, nats a {unit}")
-    light_grid(axes, "y")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2)
-    titled(fig, "Loss curves")
+    with one_panel(5.4, 3.4, "Loss curves") as (fig, axes):
+        for name, its in table.groupby("run", sort=False):
+            look: dict[str, Any] = {"color": colours[str(name)], "linewidth": 1}
+            label = player_label(str(name))
+            axes.plot(its["step"], its["loss_nats"], label=f"{label}, training", **look)
+            held = its.dropna(subset=["held_out_loss_nats"])
+            if len(held):
+                x, y = held["step"], held["held_out_loss_nats"]
+                axes.plot(x, y, "o--", markersize=3.5, label=f"{label}, held out", **look)
+        axes.set_xlabel("step")
+        axes.set_ylabel(f"loss, nats a {unit}")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2)
     return fig

@@ -77,6 +77,8 @@ def config_hash(cfg: DictConfig) -> str:
     """
     settings = _decisive(cfg)
     payload = {"config": settings, "version": package_version(), "code": job_code(cfg)}
+    # a mapping may have numbers and names as keys, such as cards' memory, which do not sort
+    payload = json.loads(json.dumps(payload))
     return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
 
 

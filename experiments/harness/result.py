@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.schema import NAMES, is_dataset
 from shannon_game.experiments.harness.tables import (
     for_readers,
@@ -263,3 +264,31 @@ def _settings(settings_class: type[S], settings: S | None, changes: Mapping[str,
     if not isinstance(settings, settings_class):
         raise InputError(f"is a {type(settings).__name__}, should be {settings_class.__name__}(...)", field="settings")
     return settings.changed(**changes) if changes else settings
+
+
+CHOICES = ("vary", "of", "look")
+"""Groups of settings that change what an experiment asks."""
+
+
+def choice(setting: str, own: str, others: Mapping[str, str]) -> Callable[[Experiment[S]], Experiment[S]]:
+    """Let an experiment, whose own name for this is `own`, pass on to others by dotted name.
+
+    On the command line the setting is a group of Hydra's, whose files name the same functions.
+    """
+
+    def decorate(first: Experiment[S]) -> Experiment[S]:
+        @wraps(first)
+        def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
+            name = changes.pop(setting, own)
+            if name == own:
+                return first(study, settings, **changes)
+            if name not in others:
+                raise unknown_choice(setting, name, [own, *others], source=first.__name__)
+            module, _, function = others[name].rpartition(".")
+            found: Experiment[Any] = getattr(import_module(module), function)
+            return found(study, settings, **changes)
+
+        call.choices = {setting: others}  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate

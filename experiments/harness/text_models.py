@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.language_models import (
     StoreSettings,
@@ -35,7 +36,6 @@ from shannon_game.inference.settings import Count, UserPath
 from shannon_game.inference.store.keys import OperationKey, context_seed, operation_key, result_key
 from shannon_game.inference.text.prompts import PromptSettings, Question
 
-FloatArray = NDArray[np.float64]
 _Compute = Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]]
 
 
@@ -44,19 +44,24 @@ TextModels = Annotated[Mapping[str, _Either], BeforeValidator(keys_are_names), A
 """Models that answer in text, by name."""
 
 
-class TextSettings(StoreSettings):
-    """What an experiment takes whose models answer in text."""
+class EndpointSettings(StoreSettings):
+    """What an experiment takes whose models may be behind an endpoint."""
 
     models: TextModels = Field(default_factory=dict)
     """Language models, by name: model=[smollm2], or model=[api] for one behind an endpoint."""
+    api_store: UserPath = Path("api_answers.db")
+    """SQLite file with the paid answers, to go on with and never to pay twice."""
+
+
+class TextSettings(EndpointSettings):
+    """What an experiment takes whose models answer in text."""
+
     prompt: PromptSettings = PromptSettings()
     """Texts of the questions."""
     temperature: Annotated[float, Field(ge=0)] = 0.0
     """Of answers in text; 0 takes the most probable token every time."""
     max_tokens: Count = 12
     """Most tokens of an answer; what is cut off cannot be read."""
-    api_store: UserPath = Path("api_answers.db")
-    """SQLite file with the paid answers, to go on with and never to pay twice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,10 +211,7 @@ def _through_endpoint(
     ]
     with stage(f"{player.name} answers", announced=True) as show:
         found, ledger = ask_questions(asked, chosen, settings.api_store, progress=show)
-    said = f"The store of paid answers `{settings.api_store}` has {ledger.n_answers:,}, ${ledger.paid_usd:.4f}"
-    if ledger.n_unsure:
-        said += f"; {ledger.n_unsure:,} calls without a usable answer may have cost ${ledger.unsure_usd:.4f} more"
-    return found, said + "."
+    return found, ledger.said(settings.api_store)
 
 
 def _listed(answer: ChatAnswer | UnusableCallError, options: Sequence[str]) -> FloatArray:

@@ -24,7 +24,7 @@ from shannon_game.inference.settings import Settings, UserPath
 
 COLUMNS = (
     *("paper", "where", "quantity", "unit", "printed", "tolerance", "expected", "reason"),
-    *("part", "table", "select", "column", "source"),
+    *("part", "table", "select", "column", "origin", "source"),
 )
 """Header of a table of published values."""
 
@@ -47,7 +47,7 @@ def published(settings: PublishedSettings) -> xr.Dataset:
     --------
     >>> from shannon_game import published
     >>> published().sizes["value"]
-    1420
+    1524
     """
     tables = {path: read_values(path) for path in (*(_HERE / name for name in _TABLES), *settings.tables)}
     table = pd.concat(tables.values(), ignore_index=True)

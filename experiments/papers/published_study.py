@@ -41,6 +41,9 @@ UNEXPECTED = frozenset({DIFFERS, NO_VALUE, PART_FAILED})
 EXPECTED = ("", NOT_REPRODUCIBLE, EXPLAINED)
 """What the table may say beforehand of a value that ours is not expected to equal; with a reason."""
 
+ORIGINS = ("printed", "counted")
+"""Where a published value stands: in the text itself, or in public files, from which we counted it."""
+
 _MEANINGS = {
     "paper": "which publication, a short name",
     "where": "its table, figure or section",
@@ -53,7 +56,8 @@ _MEANINGS = {
     "table": "CSV file in that part's folder",
     "select": 'its row: "player=human | rounding=none" (:func:`parse_select`)',
     "column": "its column",
-    "source": "where the number was taken from",
+    "origin": "``printed`` in the text, or ``counted`` by us from a public file",
+    "source": "the place in the text (table or section, file and line), or the public file",
 }
 _TEXT = tuple(_MEANINGS)
 
@@ -157,6 +161,8 @@ def check_value(source: str, row: dict[str, str], tolerance: float) -> None:
     for key in ("paper", "where", "quantity", "printed", "source"):
         if not row[key].strip():
             raise InputError("is empty", source=source, field=key)
+    if row["origin"] not in ORIGINS:
+        raise InputError(f"is {row['origin']!r}, should be {' or '.join(ORIGINS)}", source=source, field="origin")
     if tolerance <= 0:
         raise InputError(f"is {tolerance}, should be larger than zero, or empty", source=source, field="tolerance")
     try:

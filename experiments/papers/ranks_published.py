@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike
 from scipy import stats
 
-from shannon_game.estimators.arrays import BoolArray, FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
-from shannon_game.experiments.papers.published_study import decimals, parse_select
+from shannon_game.experiments.papers.published_study import REPRODUCED, judge, parse_select
 from shannon_game.experiments.rankings.ranks.experiment import ranks, token_scores
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 from shannon_game.experiments.rankings.windows import scores_by_window
 
 PUBLISHED = Path(__file__).with_name("rank_perplexity_published.csv")
-"""What the author's own workbooks store, at the precision of print, and the few numbers that only the text has."""
+"""What the thesis prints, and the single scores of the repeats from its workbooks."""
 
 MODELS = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
 """In the thesis's order."""
 
 _COLUMNS = (
     *("place", "text", "context_length", "window", "model", "quantity"),
-    *("published", "decimals", "ours", "difference", "agrees", "unrounded", "source"),
+    *("published", "ours", "difference", "agrees", "unrounded", "source"),
 )
 _KEY = ["text", "context_length", "window", "model"]
 _QUANTITIES = ["linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average"]
-_FITTED = ("average", "perplexity")
-_OUTLIERS = 3
+_FITTED = ["average", "perplexity"]
+_LEADERBOARD = ("gpt-4o", "gpt-4-turbo", "gpt-4", "gpt-3.5-turbo")
+"""As section 5 names it."""
+# digits of tables 1 and 2, on which the thesis fits its lines
+_DIGITS = 2
 
 
 class RanksPublishedSettings(RanksSettings):
@@ -49,147 +49,103 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     """Do what ``ranks`` does, and put every number that the thesis prints beside ours."""
     if study.attrs.get("name") != "rank_perplexity" or set(study["part"].to_numpy()) != {"main", "repeats"}:
         raise InputError("is not the whole of the thesis's: study=rank_perplexity study.part=all", field="study")
-    table = compare_with_published(scores_by_window(study, token_scores(study, settings)))
+    windows = scores_by_window(study, token_scores(study, settings))
+    table, outliers = compare_with_published(windows), outlier_counts(windows)
     result = ranks(study, settings)
-    outliers = _outliers(table)
-
-    said = f"{_said(table)}\n\n{_said_of_outliers(outliers)}\n\n{result.text}"
-    return replace(result, text=said, tables={**result.tables, "published": table, "outliers": outliers})
-
-
-def as_printed(value: ArrayLike, decimals: ArrayLike) -> FloatArray:
-    """Round as the thesis does: halves up (0.705 is 0.71), also where a float falls short of the half by a hair."""
-    scale = 10.0 ** np.asarray(decimals)
-    scaled = np.asarray(value, dtype=float) * scale
-    rounded: FloatArray = np.floor(scaled + 0.5 + 1e-9) / scale
-    return rounded
+    order = model_order(windows)
+    said = f"{_said(table)}\n\n{_said_of_outliers(outliers)} {_said_of_order(order)}\n\n{result.text}"
+    tables = {**result.tables, "published": table, "outliers": outliers, "order": order}
+    return replace(result, text=said, tables=tables)
 
 
 def read_published() -> pd.DataFrame:
-    """Read the printed values by place, text, length, window, model and quantity; what does not apply is empty."""
+    """Read the published values by place, text, length, window, model and quantity; what does not apply is empty."""
     rows = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
     table = pd.DataFrame([parse_select(text) for text in rows["select"]])
-    return table.assign(
-        context_length=pd.to_numeric(table["context_length"]).astype("Int64"),
-        printed=rows["printed"].astype(float),
-        decimals=rows["printed"].map(decimals),
-        source=rows["source"],
-    )
+    length = pd.to_numeric(table["context_length"]).astype("Int64")
+    return table.assign(context_length=length, published=rows["printed"], source=rows["source"])
 
 
 def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
-    """Put every printed number beside ours."""
-    printed = read_published().rename(columns={"printed": "published"})
-    ours = windows.melt(["part", *_KEY], _QUANTITIES, var_name="quantity", value_name="ours").drop(columns="part")
-    ours["context_length"] = ours["context_length"].astype("Int64")
-    cells = printed[printed["context_length"].notna()].merge(ours, on=[*_KEY, "quantity"], how="inner")
-    main = cells[cells["place"] == "tables 1-2"]
-    spread = printed[printed["context_length"].isna()].assign(ours=_statistics(windows, main))
-    table = pd.concat([cells, _appendix_c(main), spread], ignore_index=True)
-    table["difference"] = table["ours"] - table["published"]
-    rounded = as_printed(table["ours"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
-    published = as_printed(table["published"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
-    table["agrees"] = np.isclose(rounded, published, rtol=0, atol=1e-9)
+    """Put every published number beside ours."""
+    published = read_published()
+    scores = windows.melt(["part", *_KEY], _QUANTITIES, var_name="quantity", value_name="ours").drop(columns="part")
+    scores["context_length"] = scores["context_length"].astype("Int64")
+    is_cell = published["context_length"].notna()
+    cells = published[is_cell].merge(scores, on=[*_KEY, "quantity"], how="inner")
+    found = pd.concat([_statistics(windows), _appendix_c(windows)])
+    others = published[~is_cell].merge(found, on=["place", "text", "model", "quantity"], how="left")
+    table = pd.concat([cells, others], ignore_index=True)
+    table["difference"] = table["ours"] - table["published"].astype(float)
+    table["agrees"] = [judge(row.published, row.ours) == REPRODUCED for row in rows_of(table)]
     return table[list(_COLUMNS)]
 
 
-def outliers_by_rule(length: FloatArray, value: FloatArray, spread: float) -> dict[str, BoolArray]:
-    """Say by every rule which of some values are outliers."""
-    off_mean, off_median = np.abs(value - value.mean()), np.abs(value - np.median(value))
-    off_line = np.abs(value - np.polyval(np.polyfit(length, value, 1), length))
-    # a rounding error is no residual
-    off_line[off_line < 1e-9 * np.abs(value).max()] = 0
-    sd = value.std(ddof=1)
-    # 1.4826 makes it a standard deviation where values are normal
-    mad = 1.4826 * np.median(off_median)
-    residual_sd = np.sqrt((off_line**2).sum() / max(len(value) - 2, 1))
-    low, high = np.quantile(value, [0.25, 0.75])
-    return {
-        "more than 1 standard deviation from the mean": off_mean > sd,
-        "more than 1.5 standard deviations from the mean": off_mean > 1.5 * sd,
-        "more than 2 standard deviations from the mean": off_mean > 2 * sd,
-        "more than 2 median absolute deviations from the median": off_median > 2 * mad,
-        "more than 3 median absolute deviations from the median": off_median > 3 * mad,
-        "outside the fences of a box plot": (value < 2.5 * low - 1.5 * high) | (value > 2.5 * high - 1.5 * low),
-        "more than 1 residual standard deviation from the line": off_line > residual_sd,
-        "more than 2 residual standard deviations from the line": off_line > 2 * residual_sd,
-        "more than 1 standard deviation of the repeats from the mean": off_mean > spread,
-        "more than 2 standard deviations of the repeats from the mean": off_mean > 2 * spread,
-        "more than 1 standard deviation of the repeats from the line": off_line > spread,
-    }
+def outlier_counts(windows: pd.DataFrame) -> pd.DataFrame:
+    """Count the main run's values at the length of the repeats that are outliers, by score.
+
+    An outlier lies more than one standard deviation from its model's mean, over the repeats and the main run.
+    """
+    both = windows[windows["context_length"].isin(windows.loc[windows["part"] == "repeats", "context_length"])]
+    scores = both.groupby("model")[_FITTED]
+    far = (both[_FITTED] - scores.transform("mean")).abs() > scores.transform("std")
+    of_main = far[both["part"] == "main"]
+    counts = {**of_main.sum(), "both": int(of_main.to_numpy().sum())}
+    sizes = [len(of_main), len(of_main), of_main.size]
+    return pd.DataFrame({"quantity": list(counts), "outliers": list(counts.values()), "n_values": sizes})
 
 
-def outlier_counts(cells: pd.DataFrame, spread: Mapping[str, float]) -> pd.DataFrame:
-    """Count lengths that are outliers, by rule, score and text; a length's value is the mean over the models."""
-    means = cells.groupby(["quantity", "text", "context_length"], sort=False)["value"].mean()
-    counts: dict[tuple[str, str], dict[str, int]] = {}
-    for quantity, its_spread in spread.items():
-        for text, values in means[quantity].groupby(level="text", sort=False):
-            length = values.index.get_level_values("context_length").to_numpy(dtype=float)
-            for rule, found in outliers_by_rule(length, values.to_numpy(dtype=float), its_spread).items():
-                of_rule = counts.setdefault((rule, quantity), {"n_lengths": len(values)})
-                of_rule[str(text)] = int(found.sum())
-    return pd.DataFrame([{"rule": rule, "quantity": quantity, **its} for (rule, quantity), its in counts.items()])
+def model_order(windows: pd.DataFrame) -> pd.DataFrame:
+    """Order the models by either mean of the main run, the best first, beside the leaderboard."""
+    means = windows[windows["part"] == "main"].groupby("model")[_FITTED].mean()
+    ranks_of = {"by_average": means["average"].rank(ascending=False), "by_perplexity": means["perplexity"].rank()}
+    table = means.assign(**ranks_of).loc[list(_LEADERBOARD)].reset_index()
+    return table.assign(leaderboard=np.arange(1, len(table) + 1))
 
 
-def _outliers(table: pd.DataFrame) -> pd.DataFrame:
-    main = table[table["place"] == "tables 1-2"]
-    sds = table[table["place"] == "repeats"].set_index("quantity")["ours"]
-    return outlier_counts(main.assign(value=main["ours"]), {name: float(sds[f"sd_{name}"]) for name in _FITTED})
-
-
-def _said_of_outliers(outliers: pd.DataFrame) -> str:
-    texts = [name for name in outliers if str(name).startswith("text ")]
-    like = outliers[(outliers[texts] == _OUTLIERS).all(axis=1)]
-    rules = "; ".join(f"{row.rule} ({row.quantity})" for row in rows_of(like)) or "none"
+def _said_of_order(order: pd.DataFrame) -> str:
+    by = {name: ", ".join(order.sort_values(name)["model"]) for name in ("by_average", "by_perplexity", "leaderboard")}
     return (
-        f"The thesis calls {_OUTLIERS} of the 8 lengths outliers in each text, by a rule that is not public. Of "
-        f"{outliers['rule'].nunique()} common rules (`outliers.csv`) these give that count in both: {rules}."
+        f"Best first by the average score: {by['by_average']}; by perplexity: {by['by_perplexity']}; on the "
+        f"leaderboard that the thesis names: {by['leaderboard']} (`order.csv`)."
     )
 
 
-def _statistics(windows: pd.DataFrame, main: pd.DataFrame) -> list[float]:
-    """Ours for the rows that only the thesis's text has, in their order."""
-    printed = read_published()
-    rows = printed[printed["context_length"].isna()]
-    fits = fit_lines(main.assign(value=main["published"]))
-    pooled = fits[(fits["text"] == "") & (fits["quantity"] == "perplexity")].set_index("model")
-    of_main = windows[windows["part"] == "main"]
-    repeats = windows[windows["part"] == "repeats"]
+def _said_of_outliers(outliers: pd.DataFrame) -> str:
+    counted = ", ".join(f"{row.quantity} {row.outliers} of {row.n_values}" for row in rows_of(outliers))
+    return (
+        "Outliers at the length of the repeats, more than one standard deviation from the mean of a model's values "
+        f"(`outliers.csv`): {counted}. The thesis has 3 of 8 for either score, 6 of 16 in all."
+    )
+
+
+def _statistics(windows: pd.DataFrame) -> pd.DataFrame:
+    """Compute the means and standard deviations that the thesis's text gives."""
+    main, repeats = (windows[windows["part"] == part] for part in ("main", "repeats"))
     both = windows[windows["context_length"].isin(repeats["context_length"])]
-    found = []
-    for place, quantity, model in zip(rows["place"], rows["quantity"], rows["model"], strict=True):
-        if place == "mean":
-            found.append(of_main.loc[of_main["model"] == model, "perplexity"].mean())
-        elif place.startswith("mean of "):
-            mine = of_main["text"] == place.removeprefix("mean of ")
-            found.append(of_main.loc[mine, quantity.removeprefix("mean_")].mean())
-        elif quantity.startswith("sd_"):
-            group = repeats if place == "repeats" else both
-            found.append(group.groupby("model")[quantity.removeprefix("sd_")].std(ddof=1).mean())
-        else:
-            found.append(pooled.loc[model, quantity.removesuffix("_perplexity")])
-    return [float(value) for value in found]
+    by_model = main.groupby("model")["perplexity"].mean()
+    rows = [("mean", model, "mean_perplexity", value) for model, value in by_model.items()]
+    for name in _FITTED:
+        rows += [(f"mean of {text}", "", f"mean_{name}", mine[name].mean()) for text, mine in main.groupby("text")]
+        for place, group in (("repeats", repeats), ("repeats and main run", both)):
+            rows.append((place, "", f"sd_{name}", group.groupby("model")[name].std(ddof=1).mean()))
+    return pd.DataFrame(rows, columns=["place", "model", "quantity", "ours"]).assign(text="")
 
 
-def _appendix_c(main: pd.DataFrame) -> pd.DataFrame:
-    """Slopes, their standard errors and p-values on the printed cells, on ours rounded alike, and on ours."""
-    rounded = as_printed(main["ours"].to_numpy(dtype=float), main["decimals"].to_numpy(dtype=int))
+def _appendix_c(windows: pd.DataFrame) -> pd.DataFrame:
+    """Slopes, their standard errors and p-values: on ours rounded as the tables print it, and on ours."""
+    main = windows[windows["part"] == "main"].melt(_KEY, _FITTED, var_name="quantity")
+    # halves up, also where a float falls short of the half by a hair
+    rounded = main.assign(value=np.round(main["value"] + 1e-9, _DIGITS))
     keys = ["text", "model", "quantity"]
     fits = [
-        fit_lines(main.assign(value=value)).melt(
-            keys, ["slope", "slope_se", "p_value"], var_name="what", value_name=column
-        )
-        for column, value in (("published", main["published"]), ("ours", rounded), ("unrounded", main["ours"]))
+        fit_lines(cells).melt(keys, ["slope", "slope_se", "p_value"], var_name="what", value_name=column)
+        for column, cells in (("ours", rounded), ("unrounded", main))
     ]
-    table = fits[0].merge(fits[1], on=[*keys, "what"]).merge(fits[2], on=[*keys, "what"])
+    table = fits[0].merge(fits[1], on=[*keys, "what"])
     return table.assign(
         place=np.where(table["text"] == "", "appendix C, both texts", "appendix C"),
         quantity=table["what"] + "_" + table["quantity"],
-        context_length=pd.array([pd.NA] * len(table), dtype="Int64"),
-        window="main",
-        decimals=12,
-        source="least squares on the printed cells, as the thesis says",
     ).drop(columns="what")
 
 

@@ -2,26 +2,61 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import xarray as xr
+import yaml
 
-from shannon_game.estimators.comparison import QuestionPlan
+from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.choice import choice
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.report import fill
-from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import GAME_LABELS, cost_figure
-from shannon_game.experiments.planning.plan import SCALES, plan_of, write_plan
 from shannon_game.experiments.planning.replicates import COVERAGE_SLACK, design_table
 from shannon_game.experiments.planning.settings import ADAPTIVE, SHARE_GAMES, DesignSettings, design_points
 from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts, draw_worlds, study_contexts
+from shannon_game.inference.disk import write_whole
+
+SCALES = ("interface", "slider")
+"""Scales that the comparison game has."""
+
+_BLOCKS = {
+    "comparison": {"comparison": "n_comparisons"},
+    "bridge": {"cloze": "n_answers", "comparison": "n_comparisons"},
+    ADAPTIVE: {"cloze": "n_answers", "comparison": "n_comparisons"},
+    "mixed": {"cloze": "n_answers", "comparison": "n_comparisons", "bets": "n_bets"},
+    "bets": {"bets": "n_bets"},
+    "cloze": {"cloze": "n_answers"},
+    "accuracy": {"top1": "n_guesses"},
+    "ranks": {"guess_until_right": "n_guesses"},
+}
+"""Game of a design -> games of a visit, with the size per context that each asks."""
+
+
+def plan_of(row: Any, width_nats: float) -> dict[str, Any]:
+    """Settings of a collection: how many questions of each game every person answers, and of how many people."""
+    share = 0.5 if row.game == "mixed" else 1.0
+    blocks = [
+        {"game": game, "n_questions": math.ceil(share * row.n_contexts * getattr(row, size) / row.n_people)}
+        for game, size in _BLOCKS[row.game].items()
+    ]
+    plan: dict[str, Any] = {"blocks": blocks, "n_sessions": int(row.n_people), "contexts": int(row.n_contexts)}
+    if row.scale:
+        plan["scale"] = row.scale
+    return plan | ({"questions": "adaptive", "width_nats": width_nats} if row.game == ADAPTIVE else {})
+
+
+def write_plan(plan: dict[str, Any], path: Path) -> None:
+    """Write a plan as YAML."""
+    write_whole(path, yaml.safe_dump(plan, sort_keys=False))
+
 
 _OF = {
     "the loss of people's belief": ("comparison", "bridge", ADAPTIVE, "mixed"),

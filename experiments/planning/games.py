@@ -6,25 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.cloze import count_words, tvd_with_baseline
-from shannon_game.estimators.comparison import (
-    QuestionPlan,
-    TokenPool,
-    estimate_gap,
-    scaled_bridge,
-    simulate_adaptive,
-    simulate_questions,
-)
+from shannon_game.estimators.comparison import TokenPool, estimate_gap, scaled_bridge
+from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan, simulate_adaptive
+from shannon_game.estimators.comparison.planning.questions import simulate_questions
 from shannon_game.estimators.documents import crossed_mean
 from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.rankings import guess_bounds
 from shannon_game.experiments.planning.settings import ADAPTIVE, DesignPoint, DesignSettings, people_minutes
 from shannon_game.experiments.planning.worlds import N_TRIED, World, guessed_ranks
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _BOTS_LOSE = float(np.log(6))  # chips alike on five words that never come and on anything else
 _GROUPS = 12  # of people, left out in turn

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison import log_terms, response_pairs
+from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, percent

@@ -11,8 +11,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from shannon_game.estimators.bets import expected_bet_losses
-from shannon_game.estimators.comparison import KnownContexts, ParticipantPopulation, assumed_belief, known_contexts
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.bets.simulation import expected_bet_losses
+from shannon_game.estimators.comparison import ParticipantPopulation
+from shannon_game.estimators.comparison.planning.questions import KnownContexts, assumed_belief, known_contexts
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.rankings import guess_bounds
 from shannon_game.experiments.harness.settings import rng_for
@@ -55,9 +57,6 @@ def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[Part
         for at in range(n)
     ]
 
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 N_TRIED = 20
 """Guesses at one token before it is given up."""

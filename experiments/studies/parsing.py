@@ -9,18 +9,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from reprlib import Repr
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
-from pydantic import AllowInfNan, Field, Strict, ValidationError
+from pydantic import AllowInfNan, ConfigDict, Field, Strict, ValidationError
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 T = TypeVar("T")
 Real = Annotated[float, Strict(), AllowInfNan(False)]
@@ -45,8 +42,10 @@ _CONSTANT = re.compile(r'"([^"\\]*)"\s*:[^"{}:]*?\b(?:NaN|Infinity)\b')
 class Note:
     """A note for the study, see :func:`shannon_game.estimators.layout.add_note`."""
 
-    text: str
-    count: int | None = None
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    text: Text
+    count: Whole | None = None
     level: Literal["info", "warning"] = "info"
 
 
@@ -167,11 +166,6 @@ def is_number(value: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
-
-
-def is_whole(value: object, lowest: int = -(2**63), highest: int = 2**63 - 1) -> bool:
-    """Whether a value of JSON is an integer within bounds, and no boolean."""
-    return type(value) is int and lowest <= value <= highest
 
 
 def objects(strings: Sequence[str]) -> NDArray[np.object_]:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+from typing import Any, Literal, ParamSpec
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -23,10 +24,6 @@ from shannon_game.experiments.harness.result import with_sections
 from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from shannon_game.inference.settings import Settings
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 MOST = 2**31 - 1
 """The largest count that a study holds."""

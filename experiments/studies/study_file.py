@@ -16,14 +16,16 @@ from pathlib import Path
 
 import h5py
 import xarray as xr
+from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import is_whole, objects, parse_json, shown
+from shannon_game.experiments.studies.parsing import Note, checked, objects, parse_json, shown
 from shannon_game.inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
 from shannon_game.inference.settings import Settings, UserPath
 
 _FORMAT = "format"
+_NOTES = TypeAdapter(list[Note])
 _ESCAPE = "string_escape"
 _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
@@ -110,16 +112,7 @@ def _check_attributes(study: xr.Dataset, path: Path) -> None:
         if not isinstance(value, str):
             raise InputError(f"is {shown(value)}, should be a text", source=path, field=name)
     notes = parse_json(study.attrs.get("notes", "[]"), path, "notes")
-    if not isinstance(notes, list) or any(not _is_note(note) for note in notes):
-        problem = f"is {shown(notes)}, should be a list of objects with level, text and count"
-        raise InputError(problem, source=path, field="notes")
-
-
-def _is_note(note: object) -> bool:
-    if not isinstance(note, dict) or set(note) != {"level", "text", "count"}:
-        return False
-    is_count = note["count"] is None or is_whole(note["count"])
-    return note["level"] in ("info", "warning") and isinstance(note["text"], str) and is_count
+    checked(_NOTES.validate_python, notes, f"{path}, notes")
 
 
 def _encoded(variable: xr.Variable) -> xr.Variable:

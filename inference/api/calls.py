@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.settings import ApiSettings
 
 # OpenAI writes -9999 for what is very improbable; no softmax gives less
@@ -76,13 +78,14 @@ def build_call(
     messages: Sequence[tuple[str, str]],
     max_tokens: int,
     temperature: float,
-    ranked: bool,
+    ranked: bool = False,
     seed: int = 0,
+    more: Mapping[str, Any] | None = None,
 ) -> Call:
     """Build a call of either kind: completions take `prompt`, a chat takes `messages`, each a role and a text."""
     # 1 and 1.0 are one setting
     body: dict[str, Any] = {"model": settings.model, "max_tokens": max_tokens, "temperature": float(temperature)}
-    body |= {"seed": seed} if seed else {}
+    body |= ({"seed": seed} if seed else {}) | dict(more or {})
     if settings.kind == "completions":
         path, texts, overhead = "completions", [prompt], 0
         body |= {"prompt": prompt} | ({"logprobs": settings.top_logprobs} if ranked else {})
@@ -90,11 +93,22 @@ def build_call(
         path, texts, overhead = "chat/completions", [text for _, text in messages], _CHAT_OVERHEAD_TOKENS
         body["messages"] = [{"role": role, "content": text} for role, text in messages]
         body |= {"logprobs": True, "top_logprobs": settings.top_logprobs} if ranked else {}
-    n_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
-    key = hashlib.sha256(identity.encode()).hexdigest()
+    try:
+        n_bytes = sum(len(text.encode()) for text in texts)
+    except UnicodeEncodeError:
+        raise InputError("holds half a character (a lone surrogate)", field="text") from None
     # one more than the bytes for a token that may stand before every text
-    return Call(path, body, key, n_bytes + overhead + 1, max_tokens)
+    return Call(path, body, hashlib.sha256(identity.encode()).hexdigest(), n_bytes + overhead + 1, max_tokens)
+
+
+def scoring_call(settings: ApiSettings, text: str) -> Call:
+    """Build the call that asks how probable a text's tokens are; some servers have to write a token as well."""
+    if settings.kind != "completions":
+        problem = "is 'chat', whose template stands around a text; kind=completions scores texts"
+        raise InputError(problem, source="model=api", field="kind")
+    more = {"echo": True, "logprobs": 1} if settings.text_scores == "echo" else {"prompt_logprobs": 0}
+    return build_call(settings, prompt=settings.bos + text, messages=[], max_tokens=1, temperature=0.0, more=more)
 
 
 def text_of(content: bytes, encoding: str | None, most: int) -> str:
@@ -147,54 +161,68 @@ def choice_of(answer: Any) -> Mapping[str, Any]:
     return choice
 
 
-def positions_of(answer: Any, top_logprobs: int) -> list[Position]:
+def positions_of(answer: Any, call: Call) -> list[Position]:
     """Read the ranked tokens of an answer, of completions or of a chat."""
     found = choice_of(answer).get("logprobs")
+    most = call.body.get("top_logprobs", call.body.get("logprobs"))
     if not isinstance(found, Mapping):
         raise UnusableAnswerError("the answer has no logprobs; does the endpoint give them for this model?")
-    try:
+    with readable():
         if found.get("content") is not None:
-            return [
-                _position(
-                    entry["token"],
-                    [(other["token"], other["logprob"]) for other in entry["top_logprobs"]],
-                    top_logprobs,
-                )
-                for entry in _listed(found["content"])
+            pairs = [
+                (entry["token"], [(other["token"], other["logprob"]) for other in entry["top_logprobs"]])
+                for entry in listed(found["content"])
             ]
-        return [
-            _position(token, list(ranked.items()), top_logprobs)
-            for token, ranked in zip(_listed(found["tokens"]), _listed(found["top_logprobs"]), strict=True)
-        ]
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        else:
+            both = zip(listed(found["tokens"]), listed(found["top_logprobs"]), strict=True)
+            pairs = [(token, list(ranked.items())) for token, ranked in both]
+        return [_position(token, ranked, most) for token, ranked in pairs]
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Refuse logprobs of another shape than they should have."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise WrongAnswerError(f"the answer's logprobs cannot be read ({type(error).__name__}: {error})") from None
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """A list of tokens or their logprobs."""
     if not isinstance(value, list):
         raise TypeError("tokens or their logprobs are not a list")
     return value
 
 
-def _position(sampled: Any, ranked: Sequence[tuple[Any, Any]], top_logprobs: int) -> Position:
+def token_of(value: Any) -> str:
+    """A token's text."""
+    if not isinstance(value, str):
+        raise TypeError("a token is not a text")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("a token holds half a character (a lone surrogate)")
+    return value
+
+
+def logprob_of(value: Any) -> float:
+    """A token's log-probability, at most 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("a log-probability is not a number")
+    if not _LEAST_LOGPROB <= value <= 1e-3:
+        raise ValueError(f"a log-probability is above 0, below {_LEAST_LOGPROB:.0f} or not finite")
+    return min(float(value), 0.0)
+
+
+def _position(sampled: Any, ranked: Sequence[tuple[Any, Any]], most: int | None) -> Position:
     if not ranked:
         raise ValueError("a position has no ranked tokens")
-    for token in (sampled, *(token for token, _ in ranked)):
-        if not isinstance(token, str):
-            raise TypeError("a token is not a text")
-        if not token.isascii() and any("\ud800" <= character <= "\udfff" for character in token):
-            raise ValueError("a token holds half a character (a lone surrogate)")
-    for _, logprob in ranked:
-        if isinstance(logprob, bool) or not isinstance(logprob, int | float):
-            raise TypeError("a log-probability is not a number")
-        if not _LEAST_LOGPROB <= logprob <= 1e-3:
-            raise ValueError(f"a log-probability is above 0, below {_LEAST_LOGPROB:.0f} or not finite")
-    total = float(np.exp([float(logprob) for _, logprob in ranked]).sum())
+    own = [(token_of(token), logprob_of(logprob)) for token, logprob in ranked]
+    total = float(np.exp([logprob for _, logprob in own]).sum())
     if total > 1 + _SUM_SLACK:
         raise ValueError(f"the probabilities of one list add up to {total:.4g}")
     # stable, so that equally probable tokens stay as the endpoint lists them
-    values = sorted(((token, float(logprob)) for token, logprob in ranked), key=lambda pair: -pair[1])[:top_logprobs]
-    return Position(sampled, tuple(token for token, _ in values), tuple(min(logprob, 0.0) for _, logprob in values))
+    values = sorted(own, key=lambda pair: -pair[1])[:most]
+    return Position(token_of(sampled), tuple(token for token, _ in values), tuple(logprob for _, logprob in values))
 
 
 def tokens_paid(call: Call, answer: Any) -> tuple[int, int]:
@@ -207,8 +235,10 @@ def tokens_paid(call: Call, answer: Any) -> tuple[int, int]:
     choice = answer["choices"][0]
     message, logprobs = choice.get("message"), choice.get("logprobs")
     text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
-    listed = [logprobs.get("content"), logprobs.get("tokens")] if isinstance(logprobs, Mapping) else []
-    received = max([_fewest(text), *(len(tokens) for tokens in listed if isinstance(tokens, list))])
+    lists = [logprobs.get("content"), logprobs.get("tokens")] if isinstance(logprobs, Mapping) else []
+    received = max([_fewest(text), *(len(tokens) for tokens in lists if isinstance(tokens, list))])
+    # what comes back of the text is no output
+    received = 0 if call.body.get("echo") else received
 
     def believed(name: str, least: int, most: int) -> int:
         value = told.get(name)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.calls import Call, Position, WrongAnswerError, build_call, choice_of, positions_of
-from shannon_game.inference.api.client import ApiClient, UnusableCallError
+from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.stopping import run_calls
-from shannon_game.inference.api.store import AnswerStore, Ledger
+from shannon_game.inference.api.stopping import ask_each
+from shannon_game.inference.api.store import Ledger
 
 
 @dataclass(frozen=True)
@@ -57,28 +56,21 @@ def chat_call(settings: ApiSettings, question: ChatQuestion) -> Call:
     )
 
 
-def answer_reader(settings: ApiSettings) -> Callable[[Any], ChatAnswer]:
-    """Make what reads an answer's text, and its first token's ranking where it has one."""
-
-    def read(answer: Any) -> ChatAnswer:
-        choice = choice_of(answer)
-        message = choice.get("message")
-        text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
-        if text is None and isinstance(message, Mapping) and message.get("refusal") is not None:
-            # a refusal is an answer, and none that can be read
-            text = str(message["refusal"])
-        if not isinstance(text, str):
-            raise WrongAnswerError("the answer has no text")
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise WrongAnswerError("the answer's text holds half a character (a lone surrogate)")
-        ranked = positions_of(answer, settings.top_logprobs) if choice.get("logprobs") else []
-        return ChatAnswer(
-            text,
-            finished=choice.get("finish_reason") == "stop",
-            first=ranked[0] if ranked else None,
-        )
-
-    return read
+def read_answer(answer: Any, call: Call) -> ChatAnswer:
+    """Read an answer's text, and its first token's ranking where it was asked for."""
+    choice = choice_of(answer)
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
+    if text is None and isinstance(message, Mapping) and message.get("refusal") is not None:
+        # a refusal is an answer, and none that can be read
+        text = str(message["refusal"])
+    if not isinstance(text, str):
+        raise WrongAnswerError("the answer has no text")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise WrongAnswerError("the answer's text holds half a character (a lone surrogate)")
+    ranked = positions_of(answer, call) if choice.get("logprobs") else []
+    finished = choice.get("finish_reason") == "stop"
+    return ChatAnswer(text, finished, first=ranked[0] if ranked else None)
 
 
 def ask_questions(
@@ -93,13 +85,5 @@ def ask_questions(
     Every answer is in the store, an SQLite file, before it is used: the same call resumes a stopped run and pays
     nothing twice. Ctrl-C and SIGTERM let the calls in flight end first.
     """
-    with AnswerStore(store) as answers:
-        work = [partial(_asked, question=question) for question in questions]
-        found, _ = run_calls(settings, answers, answer_reader(settings), work, total=len(work), progress=progress)
-        return found, answers.ledger()
-
-
-async def _asked(client: ApiClient[ChatAnswer], done: Callable[[], None], *, question: ChatQuestion) -> ChatAnswer:
-    found = await client.answer(chat_call(client.settings, question))
-    done()
-    return found
+    calls = [chat_call(settings, question) for question in questions]
+    return ask_each(calls, settings, store, read_answer, progress=progress)

@@ -22,13 +22,12 @@ from shannon_game.inference.api.calls import (
     tokens_paid,
 )
 from shannon_game.inference.api.connection import TryAgainError, body_of, connection, seconds_of, waits
-from shannon_game.inference.api.keys import holds_key, key_of, texts_in
+from shannon_game.inference.api.keys import holds_key, key_of
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.api.store import AnswerStore
 
 if TYPE_CHECKING:
     import httpx
-    from tenacity import RetryCallState
 
 log = logging.getLogger("shannon-game")
 
@@ -57,14 +56,10 @@ class UnusableCallError(InputError):
     """The endpoint answers a call, and its answers cannot be used; it is not asked again."""
 
 
-class _KeyInAnswerError(WrongAnswerError):
-    """The answer holds the key, and is not kept."""
-
-
 class ApiClient(Generic[Found]):
     """An endpoint with a store; an asynchronous context manager."""
 
-    def __init__(self, settings: ApiSettings, store: AnswerStore, read: Callable[[Any], Found]) -> None:
+    def __init__(self, settings: ApiSettings, store: AnswerStore, read: Callable[[Any, Call], Found]) -> None:
         require_packages(("httpx", "tenacity"), "api", source="the client of the endpoint")
 
         self.settings = settings
@@ -106,65 +101,56 @@ class ApiClient(Generic[Found]):
         text = self.store.answer(call)
         if text is not None:
             try:
-                return self._read(text)[1]
+                return self._read(text, call)[1]
             except UnusableAnswerError as error:
-                self.store.move_apart(call.key, self._shown(str(error)), _kept(text, error))
+                self.store.move_apart(call.key, self._shown(str(error)), self._kept(text))
         apart = self.store.apart(call)
-        for number, _, kept in apart:
-            if kept is not None:
-                with suppress(UnusableAnswerError):
-                    found = self._read(kept)[1]
-                    self.store.take_back(number)
-                    return found
+        for _, kept in apart:
+            with suppress(UnusableAnswerError):
+                # other settings can use it
+                if kept is not None:
+                    return self._read(kept, call)[1]
         if len(apart) >= _MOST_WRONG:
             raise UnusableCallError(
-                f"{len(apart)} answers to one call cannot be used, the last: {apart[-1][1]}; they are kept apart, and "
+                f"{len(apart)} answers to one call cannot be used, the last: {apart[-1][0]}; they are kept apart, and "
                 "the call is not asked again",
                 source=f"{self.settings.base_url}, {self.store.path}",
             )
         return None
 
-    def _read(self, text: str) -> tuple[Any, Found]:
+    def _read(self, text: str, call: Call) -> tuple[Any, Found]:
         """Read an answer's JSON and what is wanted of it, if it may be stored and used."""
         if holds_key(text, self._secret):
-            raise _KeyInAnswerError("the answer repeats the key, and is not kept")
+            raise WrongAnswerError("the answer repeats the key, and is not kept")
         answer = answer_of(text)
-        if holds_key(texts_in(answer), self._secret):
-            raise _KeyInAnswerError("the answer repeats the key in pieces, and is not kept")
-        found = self._wanted(answer)
+        found = self._wanted(answer, call)
         named = model_of(answer, self.settings)
         self.other_names |= {named} - {self.settings.model}
         return answer, found
 
     async def _with_retries(self, call: Call) -> Found:
-        from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt  # noqa: PLC0415
+        from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, stop_after_attempt  # noqa: PLC0415
 
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(TryAgainError),
+            stop=stop_after_attempt(self.settings.max_attempts),
+            wait=waits(self.settings),
+            before_sleep=before_sleep_log(log, logging.INFO),
+            sleep=self._sleep,
+            reraise=True,
+        )
         try:
-            async for attempt in AsyncRetrying(
-                retry=retry_if_exception_type(TryAgainError),
-                stop=stop_after_attempt(self.settings.max_attempts),
-                wait=waits(self.settings),
-                before_sleep=self._note,
-                sleep=self._sleep,
-                reraise=True,
-            ):
-                with attempt:
-                    return await self._once(call)
+            return await retrying(self._once, call)
         except TryAgainError as error:
             raise InputError(
                 f"no usable answer in {self.settings.max_attempts} attempts, the last: {error}; what was paid for is "
                 "kept, the same command goes on from it",
                 source=self.settings.base_url,
             ) from None
-        raise AssertionError  # pragma: no cover - the loop returns or raises
 
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopped.wait(), seconds)
-
-    def _note(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome is not None else None
-        log.info("attempt %d at %s: %s", state.attempt_number, self.settings.base_url, error)
 
     async def _once(self, call: Call) -> Found:
         import httpx  # noqa: PLC0415
@@ -185,32 +171,23 @@ class ApiClient(Generic[Found]):
         # an endpoint that knows idempotency keys would give a wrong answer again
         n_wrong = len(self.store.apart(call))
         headers = {"Idempotency-Key": f"{call.key}-{n_wrong}" if n_wrong else call.key}
-        sent, response = False, None
-
-        async def trace(event: str, _: object) -> None:
-            nonlocal sent
-            sent = sent or event.endswith("send_request_headers.started")
-
+        response = None
         try:
             async with (
                 asyncio.timeout(settings.timeout_s),
-                self._http.stream(
-                    "POST", call.path, json=dict(call.body), headers=headers, extensions={"trace": trace}
-                ) as response,
+                self._http.stream("POST", call.path, json=dict(call.body), headers=headers) as response,
             ):
                 ok = response.status_code == httpx.codes.OK
                 content = await body_of(response, settings.max_answer_bytes if ok else _MOST_ERROR_BYTES)
         except (httpx.TransportError, TimeoutError) as error:
-            if response is not None and response.is_error:
-                content = b""
-            elif not sent:
-                self.store.refused(attempt)
-                raise TryAgainError(f"the endpoint cannot be reached ({type(error).__name__})") from None
-            else:
-                self.store.unsure(attempt)
+            if response is None or not response.is_error:
+                is_sent = not isinstance(error, httpx.ConnectError)
+                (self.store.unsure if is_sent else self.store.refused)(attempt)
                 late = f"no whole answer came in {settings.timeout_s:g} s (timeout_s)"
-                broken = f"the answer did not come ({type(error).__name__})"
+                broken = f"the {'answer did not come' if is_sent else 'endpoint cannot be reached'}"
+                broken += f" ({type(error).__name__})"
                 raise TryAgainError(late if isinstance(error, TimeoutError) else broken) from None
+            content = b""
         if response.status_code != httpx.codes.OK:
             # what is no refusal may have been paid for, and a gateway's error what stands behind it has answered
             paid = response.status_code < 400 or response.status_code in _GATEWAYS or b'"usage"' in content
@@ -223,9 +200,9 @@ class ApiClient(Generic[Found]):
         text, settings = None, self.settings
         try:
             text = text_of(content, encoding, settings.max_answer_bytes)
-            answer, found = self._read(text)
+            answer, found = self._read(text, call)
         except WrongAnswerError as error:
-            self.store.set_apart(attempt, call, self._shown(str(error)), _kept(text, error))
+            self.store.set_apart(attempt, call, self._shown(str(error)), self._kept(text))
             # the second one ends the call
             self._stored(call)
             raise TryAgainError(self._shown(str(error))) from None
@@ -240,7 +217,7 @@ class ApiClient(Generic[Found]):
         text = f"HTTP {status}: {self._shown(said)}"
         # an empty account is not a busy endpoint
         if (status in _RETRIED or status >= 500) and "insufficient_quota" not in said:
-            return TryAgainError(text, seconds_of(response.headers.get("Retry-After")))
+            return TryAgainError(text, seconds_of(response.headers.get("Retry-After", "")))
         return InputError(f"refused the call, {text}", source=self.settings.base_url)
 
     def _shown(self, text: str) -> str:
@@ -250,6 +227,5 @@ class ApiClient(Generic[Found]):
             return "(a text that repeats the key is not shown)"
         return printable(" ".join(hidden.split())[:_SHOWN])
 
-
-def _kept(text: str | None, error: UnusableAnswerError) -> str | None:
-    return None if isinstance(error, _KeyInAnswerError) else text
+    def _kept(self, text: str | None) -> str | None:
+        return None if text is None or holds_key(text, self._secret) else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.estimators.errors import InputError
@@ -34,7 +35,7 @@ def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
             headers=headers,
             timeout=None,
             limits=limits,
-            transport=httpx.AsyncHTTPTransport(limits=limits) if settings.is_here else None,
+            trust_env=not settings.is_here,
         )
     except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
         what = "the address, or the proxy or certificates that the environment names,"
@@ -54,18 +55,16 @@ async def body_of(response: httpx.Response, most: int) -> bytes:
 class TryAgainError(Exception):
     """The attempt failed and another may not; ``wait_s`` is what the endpoint asks for."""
 
-    def __init__(self, problem: str, wait_s: float | None = None) -> None:
+    def __init__(self, problem: str, wait_s: float = math.nan) -> None:
         super().__init__(problem)
         self.wait_s = wait_s
 
 
-def seconds_of(header: str | None) -> float | None:
-    """Seconds of a ``Retry-After``; its other form, a date, is left to the backoff."""
-    try:
-        seconds = math.nan if header is None else float(header)
-    except ValueError:
-        return None
-    return None if math.isnan(seconds) else max(seconds, 0.0)
+def seconds_of(header: str) -> float:
+    """Seconds of a ``Retry-After``; NaN where there are none, and its other form, a date, is left to the backoff."""
+    with suppress(ValueError):
+        return float(header)
+    return math.nan
 
 
 def waits(settings: ApiSettings) -> Callable[[Any], float]:
@@ -76,7 +75,7 @@ def waits(settings: ApiSettings) -> Callable[[Any], float]:
 
     def wait(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
-        asked = error.wait_s if isinstance(error, TryAgainError) else None
-        return float(backoff(state)) if asked is None else min(asked, settings.backoff_max_s)
+        asked = error.wait_s if isinstance(error, TryAgainError) else math.nan
+        return float(backoff(state)) if math.isnan(asked) else min(max(asked, 0.0), settings.backoff_max_s)
 
     return wait

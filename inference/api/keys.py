@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote, urlsplit
 
@@ -55,34 +55,31 @@ def key_of(settings: ApiSettings) -> str:
     key = os.environ.get(settings.key_env, "").strip()
     # a key of capitals and digits, given for the name of its variable, has no _ or is longer
     name = settings.key_env if "_" in settings.key_env and len(settings.key_env) <= 40 else "that key_env names"
+    problem = ""
     if not key:
-        raise InputError(
-            f"the environment variable {name} is not set; put the endpoint's key there, or set key_env='' where none "
-            "is needed",
-            source="model=api",
-            field="key_env",
-        )
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError(
-            f"the environment variable {name} holds spaces, line breaks or letters that no key has",
-            source="model=api",
-            field="key_env",
-        )
+        problem = "is not set; put the endpoint's key there, or set key_env='' where none is needed"
+    elif not key.isascii() or not key.isprintable() or " " in key:
+        problem = "holds spaces, line breaks or letters that no key has"
+    if problem:
+        raise InputError(f"the environment variable {name} {problem}", source="model=api", field="key_env")
     return key
 
 
 def holds_key(text: str, key: str) -> bool:
-    """Find a key in a text: plain, in other case, in base64, hexadecimal, URL-encoded, or broken by white space."""
-    if len(key) < _SHORTEST:
-        return False
-    shapes = {shape.casefold() for shape in _shapes(key.encode())}
-    seen = {text, unquote(text), re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text)}
-    return any(shape in "".join(each.split()).casefold() for each in seen for shape in shapes)
+    """Find a key in a text: plain, in base64, hexadecimal, URL-encoded, in other case, or in pieces."""
+    shapes = {_letters(shape) for shape in _shapes(key.encode())}
+    # names and numbers stand between the texts of an object
+    seen = (text, unquote(text), re.sub(r'":[^"]*"', "", text), re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text))
+    return len(_letters(key)) >= _SHORTEST and any(shape in _letters(each) for each in seen for shape in shapes)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def _unescaped(found: re.Match[str]) -> str:
     escaped = found[1]
-    return chr(int(escaped[1:], 16)) if len(escaped) > 1 else " " if escaped in "nrt" else escaped
+    return chr(int(escaped[1:], 16)) if len(escaped) > 1 else " "
 
 
 def _shapes(key: bytes) -> Iterator[str]:
@@ -91,21 +88,4 @@ def _shapes(key: bytes) -> Iterator[str]:
     # the key may stand anywhere in what was encoded: in each of three places, the characters that are its own
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + key).decode()
-        own = encoded[(before * 8 + 5) // 6 : (before + len(key)) * 8 // 6]
-        yield own
-        yield own.replace("+", "-").replace("/", "_")
-
-
-def texts_in(answer: Any) -> str:
-    """All texts of an answer, names too, one after the other: a key may come in pieces, such as tokens."""
-    found: list[str] = []
-    waiting = [answer]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            found.append(value)
-        elif isinstance(value, Mapping):
-            waiting += [part for pair in reversed(list(value.items())) for part in reversed(pair)]
-        elif isinstance(value, list):
-            waiting += reversed(value)
-    return "".join(found)
+        yield encoded[(before * 8 + 5) // 6 : (before + len(key)) * 8 // 6]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostE
     calls, usd = [0, 0], [0.0, 0.0]
     for window in windows:
         for which, step in enumerate((per_call, 1)):
-            for position in range(0, len(window.reference), step):
+            for position in range(0, len(window.reference), step)[: settings.calls_per_window]:
                 calls[which] += 1
                 n_input = len(window.context) + (0 if window.sliding else position)
                 usd[which] += settings.cost_usd(n_input, per_call)
@@ -110,10 +111,6 @@ def score_windows(
         After a signal whose handler raises nothing.
     """
     _check(windows)
-
-    def read(answer: object) -> list[Position]:
-        return positions_of(answer, settings.top_logprobs)
-
     with AnswerStore(store) as answers:
         ledger = answers.ledger()
         estimate = estimate_cost(windows, settings)
@@ -128,7 +125,7 @@ def score_windows(
             )
         work = [partial(_positions, window=window) for window in windows]
         total = sum(len(window.reference) for window in windows)
-        scored, other_names = run_calls(settings, answers, read, work, total=total, progress=progress)
+        scored, other_names = run_calls(settings, answers, positions_of, work, total=total, progress=progress)
         after = answers.ledger()
     found = [(window, its) for window, its in zip(windows, scored, strict=True) if not isinstance(its, InputError)]
     unusable = [its for its in scored if isinstance(its, InputError)]
@@ -142,17 +139,9 @@ def score_windows(
             count=len(unusable),
             level="warning",
         )
-    if after.n_unsure:
-        add_note(
-            study,
-            f"calls without a usable answer that may have been paid for (time-outs, broken or wrong answers, killed "
-            f"runs), at most ${after.unsure_usd:.4f}",
-            count=after.n_unsure,
-            level="warning",
-        )
     for name in sorted(other_names):
         add_note(study, f"answers are of the model {name!r}, asked for as {settings.model!r}")
-    add_note(study, f"answers in the store, ${after.paid_usd:.4f}", count=after.n_answers)
+    add_note(study, after.said(store), level="warning" if after.n_unsure else "info")
     return study
 
 
@@ -163,10 +152,6 @@ def _check(windows: Sequence[TextWindow]) -> None:
     for window, key in zip(windows, keys, strict=True):
         if not window.context or not window.reference or not all((*window.context, *window.reference)):
             raise InputError(f"window {key} has no context, no reference or an empty token", field="windows")
-        try:
-            "".join((*window.context, *window.reference)).encode()
-        except UnicodeEncodeError:
-            raise InputError(f"window {key} holds half a character (a lone surrogate)", field="windows") from None
         if keys.count(key) > 1:
             raise InputError(f"{key} is there twice", field="windows")
 
@@ -177,9 +162,16 @@ async def _positions(
     """Score a window token by token, going on with a completion only while its sampled tokens are the reference."""
     found: list[Position] = []
     completion: list[Position] = []
+    n_calls = 0
     for position, reference in enumerate(window.reference):
         goes_on = bool(completion) and found[-1].sampled == window.reference[position - 1]
+        if not goes_on and n_calls == client.settings.calls_per_window:
+            # what is not asked about counts as done
+            for _ in window.reference[position:]:
+                done()
+            break
         if not goes_on:
+            n_calls += 1
             completion = await client.answer(call_for(client.settings, window.before(position)))
             if not completion:
                 raise UnusableCallError(
@@ -195,12 +187,8 @@ async def _positions(
 def _ranking_of(settings: ApiSettings, found: Sequence[tuple[TextWindow, Sequence[Position]]]) -> xr.Dataset:
     """Make a ranking study of windows and the ranked tokens at each of their reference tokens."""
     rows = [(window, at, position) for window, positions in found for at, position in enumerate(positions)]
-    longest = max(len(position.token) for _, _, position in rows)
-    token = np.full((len(rows), longest), None, dtype=object)
-    logprob = np.full((len(rows), longest), np.nan)
-    for row, (_, _, position) in enumerate(rows):
-        token[row, : len(position.token)] = position.token
-        logprob[row, : len(position.logprob)] = position.logprob
+    token = np.array([*zip_longest(*(position.token for _, _, position in rows))], dtype=object).T
+    logprob = np.array([*zip_longest(*(position.logprob for _, _, position in rows), fillvalue=np.nan)]).T
 
     def text(values: list[str]) -> tuple[str, object]:
         return "token", np.array(values, dtype=object)

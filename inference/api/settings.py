@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from typing import Annotated, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -14,14 +14,6 @@ from shannon_game.inference.settings import Count, Names, Settings, Text
 
 Kind = Literal["completions", "chat"]
 Amount = Annotated[float, Field(ge=0)]
-
-
-def _has_port(parts: SplitResult) -> bool:
-    """Tell a port that can be, or is left out."""
-    try:
-        return parts.port != 0
-    except ValueError:
-        return False
 
 
 class ApiSettings(Settings):
@@ -43,8 +35,14 @@ class ApiSettings(Settings):
     """Ask for max_tokens tokens at once, and go on with a completion while the SAMPLED tokens are the reference."""
     max_tokens: Count = 8
     """Tokens of a completion where completions are reused; 1 otherwise."""
+    calls_per_window: Count | None = None
+    """End a window after so many calls, however many tokens they scored (exhaustive); null: after its last token."""
     temperature: Amount = 0.0
     """Of the sampled tokens. At 0 the sampled token is the most probable one, and reuse goes furthest."""
+    text_scores: Literal["echo", "prompt_logprobs"] = "echo"
+    """How a text is scored (+exp=surprisal): by echo with logprobs, or by vLLM's prompt_logprobs, which has ranks."""
+    bos: str = ""
+    """Token put before a text that is scored, such as <|endoftext|>, where the server itself puts none there."""
     instruction: str = "Continue the user's text. Answer with the continuation only."
     """System message of a chat; '' for none."""
     key_env: KeyVariable = "OPENAI_API_KEY"
@@ -73,7 +71,12 @@ class ApiSettings(Settings):
         if may_hold_key(self.base_url):
             raise InputError("has a name, password or query in it; the key comes from key_env", field="base_url")
         parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
+        try:
+            is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            # a port above 65,535
+            is_address = False
+        if not is_address:
             raise InputError(f"is {self.base_url!r}, should be https://HOST/v1 or the like", field="base_url")
         if parts.scheme == "http" and self.key_env and not self.is_here:
             raise InputError(

@@ -11,21 +11,23 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from shannon_game.inference.api.calls import Call
 from shannon_game.inference.api.client import ApiClient, Found, UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.store import AnswerStore
+from shannon_game.inference.api.store import AnswerStore, Ledger
 
 Result = TypeVar("Result")
 """What a piece of work gives, of one call or of several."""
 
 
 @contextmanager
-def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
+def first_signal_waits(ask: Callable[[], object]) -> Iterator[None]:
     """Let the first Ctrl-C or SIGTERM ask for an end, and act on it at the end of the block; a second acts at once."""
-    asks: list[Callable[[], object]] = []
     came: list[int] = []
     # Python hands signals to its main thread alone; one that is ignored, as under nohup, stays so
     main = threading.current_thread() is threading.main_thread()
@@ -39,18 +41,12 @@ def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
     def first(number: int, _frame: FrameType | None) -> None:
         came.append(number)
         put_back()
-        for ask in asks:
-            ask()
-
-    def when_asked(ask: Callable[[], object]) -> None:
-        asks.append(ask)
-        if came:
-            ask()
+        ask()
 
     for number in before:
         signal.signal(number, first)
     try:
-        yield when_asked
+        yield
     finally:
         if came:
             signal.raise_signal(came[0])
@@ -60,7 +56,7 @@ def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
 def run_calls(
     settings: ApiSettings,
     store: AnswerStore,
-    read: Callable[[Any], Found],
+    read: Callable[[Any, Call], Found],
     work: Sequence[Callable[[ApiClient[Found], Callable[[], None]], Coroutine[Any, Any, Result]]],
     *,
     total: int,
@@ -91,10 +87,7 @@ def run_calls(
         )
         client.stop()
 
-    async def every(when_asked: Callable[[Callable[[], object]], None]) -> list[Result | UnusableCallError]:
-        loop = asyncio.get_running_loop()
-        # a signal comes while the loop sleeps
-        when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
+    async def every() -> list[Result | UnusableCallError]:
         async with client:
             tasks = [asyncio.ensure_future(one(each)) for each in work]
             try:
@@ -105,5 +98,29 @@ def run_calls(
                 await asyncio.gather(*tasks, return_exceptions=True)
                 raise
 
-    with first_signal_waits() as when_asked:
-        return asyncio.run(every(when_asked)), client.other_names
+    # a signal comes while the loop sleeps
+    with asyncio.Runner() as runner, first_signal_waits(lambda: runner.get_loop().call_soon_threadsafe(stop)):
+        return runner.run(every()), client.other_names
+
+
+def ask_each(
+    calls: Sequence[Call],
+    settings: ApiSettings,
+    store: Path,
+    read: Callable[[Any, Call], Found],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[Found | UnusableCallError], Ledger]:
+    """Make calls that do not depend on one another, equal ones once, and say what the store has cost."""
+
+    async def asked(client: ApiClient[Found], done: Callable[[], None], *, call: Call) -> Found:
+        found = await client.answer(call)
+        done()
+        return found
+
+    if progress is not None:
+        progress(0, len(calls))
+    with AnswerStore(store) as answers:
+        work = [partial(asked, call=call) for call in calls]
+        found, _ = run_calls(settings, answers, read, work, total=len(work), progress=progress)
+        return found, answers.ledger()

@@ -62,6 +62,13 @@ class Ledger:
         """What the budget is compared with."""
         return self.paid_usd + self.unsure_usd
 
+    def said(self, store: Path) -> str:
+        """Say what is in the store, for a report."""
+        said = f"The store of paid answers `{store}` has {self.n_answers:,}, ${self.paid_usd:.4f}"
+        if self.n_unsure:
+            said += f"; {self.n_unsure:,} calls without a usable answer may have cost ${self.unsure_usd:.4f} more"
+        return f"{said}."
+
 
 class AnswerStore:
     """The store; a context manager."""
@@ -118,16 +125,9 @@ class AnswerStore:
         """Say a fault of the file or the disk as every other error is said."""
         try:
             yield
-        except sqlite3.OperationalError as error:
-            raise InputError(
-                f"cannot be read or written ({error}); is the disk full, or the file or its folder not writable? What "
-                "was stored before is kept",
-                source=self.path,
-            ) from None
         except sqlite3.Error as error:
-            raise InputError(
-                f"is not a store of answers, or damaged ({error}); take another path", source=self.path
-            ) from None
+            why = "is the disk full, the file damaged or no store of answers, or its folder not writable"
+            raise InputError(f"cannot be read or written ({error}); {why}?", source=self.path) from None
 
     def _rows(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._in_words():
@@ -160,9 +160,9 @@ class AnswerStore:
             return text
         return None
 
-    def apart(self, call: Call) -> list[tuple[int, str, str | None]]:
-        """Answers to a call that are kept apart: number, reason, and JSON unless that was not to be kept."""
-        return self._rows("SELECT id, reason, answer FROM apart WHERE key = ? ORDER BY id", (call.key,))
+    def apart(self, call: Call) -> list[tuple[str, str | None]]:
+        """Answers to a call that are kept apart: reason, and JSON unless that was not to be kept."""
+        return self._rows("SELECT reason, answer FROM apart WHERE key = ? ORDER BY id", (call.key,))
 
     def begin(self, key: str, most_usd: float, budget_usd: float, lease_s: float = 60.0) -> int | None:
         """Write down that a call is about to be sent; returns the attempt's number."""
@@ -206,7 +206,9 @@ class AnswerStore:
     def keep(self, attempt: int, call: Call, answer: str, usd: float) -> None:
         """Store an answer's JSON and what it cost, at once."""
         with self._transaction():
-            self._put(call.key, _request(call), answer)
+            row = (call.key, _request(call), answer)
+            if self._connection.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", row).rowcount:
+                self._connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", (call.key, _sum(answer)))
             self._end(attempt, "paid", usd)
 
     def set_apart(self, attempt: int, call: Call, reason: str, answer: str | None) -> None:
@@ -221,18 +223,6 @@ class AnswerStore:
             for (request,) in self._rows("SELECT request FROM answers WHERE key = ?", (key,)):
                 self._put_apart(key, request, reason, answer)
             self._connection.execute("DELETE FROM answers WHERE key = ?", (key,))
-
-    def take_back(self, number: int) -> None:
-        """Count an answer again that was kept apart: other settings can use it."""
-        with self._transaction():
-            for row in self._rows("SELECT key, request, answer FROM apart WHERE id = ?", (number,)):
-                self._put(*row)
-            self._connection.execute("DELETE FROM apart WHERE id = ?", (number,))
-
-    def _put(self, key: str, request: str, answer: str) -> None:
-        row = (key, request, answer)
-        if self._connection.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", row).rowcount:
-            self._connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", (key, _sum(answer)))
 
     def _put_apart(self, key: str, request: str, reason: str, answer: str | None) -> None:
         self._connection.execute(

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import xarray as xr
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.inference.comparison.participant_gap import (
@@ -44,20 +44,6 @@ from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.latent_words import draw_words
 from shannon_game.models.comparison.participant_data import ParticipantData
 from shannon_game.models.comparison.participants import ParticipantPriors, participant_model, set_windows
-
-__all__ = [
-    "ANCHORS",
-    "DESCRIPTIONS",
-    "REPORTED",
-    "Anchor",
-    "Compiled",
-    "ParticipantFit",
-    "design_matrix",
-    "fit_participants",
-    "top1_weights",
-]
-
-FloatArray = NDArray[np.float64]
 
 ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
@@ -238,14 +224,6 @@ class ParticipantFit(Result):
         """Share of items whose target is the mode of the shared belief, (draw,)."""
         return top1_rate(self.belief, rng)
 
-    def headline(self) -> str:
-        """Say the gap and whether to believe it."""
-        who = self.data.participant[0] if self.data.is_player else f"{self.data.participant.size} participants"
-        return (
-            f"loss gap {np.median(self.gap_nats):.3f} nats, anchor {self.anchor.name!r}, {who}, "
-            f"{self.data.item.size} items, convergence {self.convergence.headline()}"
-        )
-
     def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the gap, the slope of the reports and the temperature."""
         return interval_rows({"gap_nats": self.gap_nats, "k0": self.k0, "temperature": self.temperature})
@@ -288,11 +266,6 @@ def fit_participants(
         ``pymc`` alone.
     thresholds : GateThresholds, optional
         What the gap and k0 have to reach.
-
-    Raises
-    ------
-    InputError
-        If the anchor is ``answers`` and nobody answered freely.
 
     Examples
     --------
@@ -455,11 +428,6 @@ def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         For ``covariates`` of :func:`fit_participants`; the index is that of `people`.
-
-    Raises
-    ------
-    InputError
-        If the formula cannot be read, names a column that is not there, or a value is missing.
 
     Examples
     --------

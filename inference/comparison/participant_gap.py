@@ -15,18 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from shannon_game.estimators.display import Result, interval_rows
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import unknown_choice
 from shannon_game.models.comparison.participant_data import ParticipantData
-
-__all__ = ["OBJECTIVES", "SharedBelief", "loss_gap", "outcome_temperature", "tail_share", "top1_rate"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 OBJECTIVES = ("rank", "pair")
 """How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
@@ -66,15 +61,6 @@ class SharedBelief(Result):
         """D of the tokens compared or answered, (draw, token)."""
         item = self.data.token_item
         return self.token - self.target[:, item] + self.data.token_log_g - self.data.target_log_g[item]
-
-    def headline(self) -> str:
-        """Say its sizes."""
-        return f"{self.n_draws} draws of {self.data.item.size} items, {self.data.token_item.size} tokens"
-
-    def summary(self) -> pd.DataFrame:
-        """Median and 90% interval of each item's gap at the fitted scale, nats."""
-        gap = loss_gap(self)
-        return interval_rows({str(label): gap[:, at] for at, label in enumerate(self.data.item)})
 
     def parts(self, temperature: ArrayLike = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sums of :math:`e^{c D}`, (draw, item): target and tokens asked, others drawn, others never drawn."""

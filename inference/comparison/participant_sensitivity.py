@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_fit import ParticipantFit
@@ -16,10 +15,6 @@ from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_
 from shannon_game.inference.posterior.gaussian import Gaussian, nearby_mode
 from shannon_game.models.comparison.participant_data import ParticipantData, with_rows
 from shannon_game.models.comparison.participants import ParticipantPriors, set_windows
-
-__all__ = ["WithoutOne", "leave_one_out", "scaled_priors", "unusual_participants"]
-
-FloatArray = NDArray[np.float64]
 
 _SCALES = (
     *("log_spread", "slope", "slope_change", "spread_slope", "ratio", "ratio_slope", "level", "target", "target_slope"),
@@ -63,15 +58,6 @@ class WithoutOne(Result):
     participant: str
     n_answers: int
     gap_nats: FloatArray
-
-    def headline(self) -> str:
-        """Who is left out, and what the gap is then."""
-        return f"{self.participant!r} ({self.n_answers} reports), gap {np.median(self.gap_nats):.3f} nats"
-
-    def summary(self) -> pd.DataFrame:
-        """Median and 90% interval of the gap, nats."""
-        found = np.quantile(self.gap_nats, [0.5, 0.05, 0.95])
-        return pd.DataFrame([found], index=[self.participant], columns=["median", "lower", "upper"])
 
 
 def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 40) -> Iterator[WithoutOne]:

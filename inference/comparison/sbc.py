@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.inference.posterior.sbc import Design, SbcModel
 from shannon_game.inference.settings import from_numbers
@@ -13,7 +14,6 @@ from shannon_game.models.comparison.calibration import COEFFICIENTS, Calibration
 from shannon_game.models.comparison.calibration_data import favoured_outcomes
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
 

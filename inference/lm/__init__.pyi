@@ -3,7 +3,7 @@
 from .continuations import continuation_log_probs
 from .decoding import Decoding
 from .generation import Generated, generate
-from .language_model import LanguageModel, encode, model_record, token_strings
+from .language_model import LanguageModel, encode
 from .loading import load_language_model
 from .next_token import next_token_distributions
 from .scoring import score_documents
@@ -21,10 +21,8 @@ __all__ = [
     "encode",
     "generate",
     "load_language_model",
-    "model_record",
     "next_token_distributions",
     "sample_words",
     "score_documents",
-    "token_strings",
     "word_log_probs",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.model_files import CONFIG, WEIGHTS, weight_files
-from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.settings import SPREAD, ModelSettings
 
 if TYPE_CHECKING:
     import torch
@@ -67,6 +67,7 @@ def from_pretrained(
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     common |= {} if gguf_file is None else {"gguf_file": gguf_file.name}
     place = gguf_file or folder
+    memory = {int(name) if name.isdigit() else name: most for name, most in (settings.max_memory or {}).items()} or None
     with one_line(settings, gguf_file or folder / CONFIG):
         config = AutoConfig.from_pretrained(str(folder), **common)
         if config.is_encoder_decoder:
@@ -99,12 +100,14 @@ def from_pretrained(
             ignore_mismatched_sizes=True,
             # of a GGUF file transformers does not take this
             **({"use_safetensors": True} if gguf_file is None else {}),
+            **({"device_map": "auto", "max_memory": memory} if settings.device == SPREAD else {}),
             **common,
         )
     module, found = loaded
     _check_complete(settings, place, found)
     head = module.get_output_embeddings()
-    if head is None or not bool(head.weight.any()):
+    # a head on the disk is not looked at
+    if head is None or not (head.weight.is_meta or bool(head.weight.any())):
         raise InputError(
             f"{place} has no output embedding, or one of zeros; every next token would be as probable as any other",
             source=f"model {settings.name!r}",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -14,9 +14,6 @@ from shannon_game.inference.lm.forward import asked_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.lm.words import word_tokens
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def continuation_log_probs(

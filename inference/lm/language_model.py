@@ -88,15 +88,7 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
 
 
 def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
-    """Decode tokens one by one; a token that is part of a character gives U+FFFD, as in the public game data.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> "".join(lm.token_strings(model, lm.encode(model, ["Rain fell"])[0]))
-    'Rain fell'
-    """
+    """Decode tokens one by one; a token that is part of a character gives U+FFFD, as in the public game data."""
     known = len(model.tokenizer)
     decoded = {
         int(token): str(
@@ -111,14 +103,7 @@ def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
 
 
 def model_record(model: LanguageModel) -> dict[str, Any]:
-    """Everything that should stand in an output made with this model: plain values for attributes or JSON.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> lm.model_record(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))["name"]
-    'tiny'
-    """
+    """Everything that should stand in an output made with this model: plain values for attributes or JSON."""
     import torch  # noqa: PLC0415 - only a program with a model has it
     import transformers  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ from shannon_game.inference.lm.gguf_models import load_gguf
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.model_files import hash_files, model_files
 from shannon_game.inference.lm.probes import check_causal, splits_head, takes_trees
-from shannon_game.inference.lm.settings import BOS_CHOICES, ModelSettings
+from shannon_game.inference.lm.settings import BOS_CHOICES, SPREAD, ModelSettings
 
 if TYPE_CHECKING:
     import torch
@@ -79,6 +79,7 @@ def load_checked(
 
 
 def _loaded(settings: ModelSettings, device: torch.device, *, masked: bool) -> LanguageModel:
+    import torch  # noqa: PLC0415
     from transformers import GenerationConfig  # noqa: PLC0415
 
     revision = hub_commit(settings) if settings.source == "hub" else ""
@@ -97,7 +98,12 @@ def _loaded(settings: ModelSettings, device: torch.device, *, masked: bool) -> L
     # a repository's penalties, bans and temperature would be on top of what a caller of generate asks for
     if module.can_generate():
         module.generation_config = GenerationConfig(eos_token_id=module.generation_config.eos_token_id)
-    module.to(device)  # type: ignore[arg-type]
+    if settings.device == SPREAD:
+        # accelerate moves what comes to each part; the head's is where distributions come to be
+        hook = getattr(module.get_output_embeddings(), "_hf_hook", None)
+        device = module.device if hook is None else torch.device(hook.execution_device)
+    else:
+        module.to(device)  # type: ignore[arg-type]
     return LanguageModel(
         settings=settings,
         module=module,
@@ -131,7 +137,8 @@ def _probed(model: LanguageModel) -> LanguageModel:
 
 
 def _require_torch(settings: ModelSettings) -> None:
-    require_packages(("torch", "transformers"), "lm", source=f"model {settings.name!r}")
+    wanted = ("torch", "transformers", *(("accelerate",) if settings.device == SPREAD else ()))
+    require_packages(wanted, "lm", source=f"model {settings.name!r}")
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
     transformers_logging.disable_progress_bar()
@@ -142,7 +149,7 @@ def _device(settings: ModelSettings) -> torch.device:
     import torch  # noqa: PLC0415
 
     name = settings.device
-    if name == "auto":
+    if name in ("auto", SPREAD):
         gpus = (("cuda", torch.cuda.is_available()), ("mps", torch.backends.mps.is_available()))
         name = next((kind for kind, there in gpus if there), "cpu")
     try:

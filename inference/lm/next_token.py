@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -17,7 +18,6 @@ from shannon_game.inference.lm.rows import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
-    import xarray as xr
 
 # MiB of one model's distributions that are held at a time
 _BLOCK_MIB = 256

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -17,7 +18,6 @@ from shannon_game.inference.lm.vocabulary import vocabulary
 
 if TYPE_CHECKING:
     import torch
-    import xarray as xr
 
 
 def score_documents(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.settings import Count, Positive, Settings, Text
 
 BOS_CHOICES = ("auto", "tokenizer", "none")
 """Besides a token's own string; see :class:`ModelSettings`."""
+SPREAD = "spread"
+
+
+def _named(given: Any) -> Any:
+    """Cards have numbers, which are names here."""
+    return {str(name): most for name, most in given.items()} if isinstance(given, Mapping) else given
 
 
 class ModelSettings(Settings):
@@ -34,7 +41,10 @@ class ModelSettings(Settings):
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Of weights and activations; log-probabilities are always taken in float32."""
     device: Text = "auto"
-    """auto (cuda, else mps, else cpu), or a torch device such as cuda:1."""
+    """auto (cuda, else mps, else cpu), a torch device such as cuda:1, or spread: a model larger than one card, over all
+    cards, then the processor's memory, then the disk, by accelerate."""
+    max_memory: Annotated[Mapping[str, Text], BeforeValidator(_named)] | None = None
+    """Most that spread takes of each, such as {0: 70GiB, cpu: 100GiB}; null: what accelerate finds free."""
     attention: Text = "auto"
     """Transformers' attention implementation, such as sdpa or eager; auto: the one that transformers takes."""
     compile: bool = False
@@ -66,6 +76,15 @@ class ModelSettings(Settings):
         if "flash" in self.attention:
             problem = f"is {self.attention!r}, which knows no mask for contexts that share a pass; use auto or sdpa"
             raise InputError(problem, field="attention")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_spread(self) -> ModelSettings:
+        if self.device == SPREAD and (self.compile or self.n_layers or self.source not in ("hub", "folder")):
+            problem = "is 'spread', which takes a whole model of the Hub or a folder, without compile and n_layers"
+            raise InputError(problem, field="device")
+        if self.max_memory is not None and self.device != SPREAD:
+            raise InputError(f"is set, but device is {self.device!r}; device=spread takes it", field="max_memory")
         return self
 
     @model_validator(mode="after")

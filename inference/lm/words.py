@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -26,7 +27,6 @@ from shannon_game.inference.lm.vocabulary import Vocabulary, boundary_at, vocabu
 
 if TYPE_CHECKING:
     import torch
-    import xarray as xr
 
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64

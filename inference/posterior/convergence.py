@@ -25,10 +25,6 @@ class Convergence(Result):
     n_divergent: int
     bfmi_min: float
 
-    def headline(self) -> str:
-        """Passed, or why not."""
-        return "passed" if self.passed else f"failed ({'; '.join(self.reasons)})"
-
 
 def check_convergence(
     idata: InferenceData, thresholds: GateThresholds | None = None, *, fixed: Collection[str] = ()

@@ -25,19 +25,15 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-from numpy.typing import NDArray
 from pymc.blocking import DictToArrayBijection, RaveledVars
 from pymc.step_methods.hmc.quadpotential import QuadPotentialFull
 from pytensor.compile.mode import Mode
 from scipy.optimize import minimize
 from scipy.stats import norm
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.progress import advance, stage
-
-__all__ = ["QUICK", "Gaussian", "Program", "Spread", "fit_gaussian", "nearby_mode", "nuts"]
-
-FloatArray = NDArray[np.float64]
 
 QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; a call takes as long where the likelihood is one operation."""
@@ -112,11 +108,11 @@ class Program:
             self._of_wanted, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
 
-    def density(self, x: FloatArray, *, laplace: bool = True) -> tuple[float, FloatArray]:
-        """Log-density and its gradient, with the factors of spreads or without."""
+    def density(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Log-density and its gradient, with the factors of spreads."""
         found, slope = self.logp(x)
         value, gradient = float(found), np.array(slope, dtype=float)
-        for one, precision in self._precision if laplace else ():
+        for one, precision in self._precision:
             at = self._places[one.log_sd]
             own = np.exp(2 * float(x[at][0])) * precision
             value -= 0.5 * float(np.log1p(own).sum())

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 
 from shannon_game.estimators.arrays import FloatArray
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def flat(posterior: xr.Dataset, name: str) -> FloatArray:

@@ -78,11 +78,6 @@ class LooByGroup(Result):
             "own, integrate them out of the likelihood, or fit again without the group."
         )
 
-    def headline(self) -> str:
-        """Say the sum and how many groups to doubt."""
-        doubtful = f"{self.is_bad.sum()} of {self.label.size} groups with a Pareto k above {K_BAD:g}"
-        return f"elpd {self.total_nats:.1f} nats (standard error {self.se_nats:.1f}), {doubtful}"
-
 
 def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = None) -> LooByGroup:
     """Leave out one group of rows at a time.

@@ -61,13 +61,6 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     """Compile the log-likelihood of a model's rows.
 
     A potential counts as data where it has named dims, one row per entry; a scalar one (a soft constraint) does not.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.examples import normal_model
-    >>> inference.log_likelihood(normal_model()).at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
-    [-0.924, -0.964, -0.999, -0.939]
     """
     program = _model_of(model)
     outside = _outside(program)
@@ -167,9 +160,6 @@ def complete(
 
     Raises
     ------
-    InputError
-        If nothing says how to draw data from a model with potentials, a number is not positive, or a parameter is
-        not in the posterior.
     KeyboardInterrupt
         If the user stops it; no group is added half.
 

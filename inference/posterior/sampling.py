@@ -61,17 +61,7 @@ class CompiledModel:
 
 
 def compile_model(model: pm.Model) -> CompiledModel:
-    """Compile a model for nutpie, which takes seconds, so that several fits share it.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.examples import normal_model
-    >>> compiled = inference.compile_model(normal_model())
-    >>> idata = inference.sample(compiled, draws=100, tune=100, chains=2, seed=1, progress=False)
-    >>> dict(idata.posterior.sizes)
-    {'chain': 2, 'draw': 100}
-    """
+    """Compile a model for nutpie, which takes seconds, so that several fits share it."""
     check_installed("nutpie")
     import nutpie  # noqa: PLC0415 - one sampler of several
     from pytensor.configdefaults import config  # noqa: PLC0415
@@ -87,17 +77,6 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     """Let nutpie sample a model by its density as it was written out; the others sample the model itself.
 
     Chains start at a random distance from the density's start.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.cloze.examples import two_samples
-    >>> from shannon_game.models.cloze.word_pair_density import word_pair_density
-    >>> data = models.word_pair_data(*two_samples())
-    >>> program = inference.written_model(models.word_pair_model(data), word_pair_density(data))
-    >>> idata = inference.sample(program, draws=50, tune=50, chains=2, seed=1, progress=False)
-    >>> dict(idata.posterior.sizes)["draw"]
-    50
     """
     return CompiledModel(model, density=density)
 
@@ -147,8 +126,6 @@ def sample(
 
     Raises
     ------
-    InputError
-        For an unknown sampler or one that is not installed, or numbers of draws, chains or cores that are not positive.
     KeyboardInterrupt
         If the user stops it: a part of the draws is never passed off as all of them.
 

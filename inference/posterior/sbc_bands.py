@@ -110,11 +110,6 @@ class SbcVerdict(Result):
     p_value: float
     inside: bool
 
-    def headline(self) -> str:
-        """Say whether the ranks are uniform."""
-        where = "inside" if self.inside else "outside"
-        return f"ranks of {self.n_fits} fits {where} the band (p = {self.p_value:.3f})"
-
 
 def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> SbcVerdict:
     """Judge ranks from 0 to `n_ranked`, shape (fit,), by their ECDF and :func:`ecdf_band`."""

@@ -15,8 +15,13 @@ PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 """Probabilities that can be given, as the game's page shows them."""
 
 _SIGNS = str.maketrans({" ": "·", "\n": "↵", "\t": "⇥"})
-_PLACE = re.compile(r"\{(context|a|b|question)\}")
-_NEEDED = {"percent": ("context", "a", "b"), "option": ("context", "a", "b"), "word": ("context",)}
+_PLACE = re.compile(r"\{(context|a|b|question|n)\}")
+_NEEDED = {
+    "percent": ("context", "a", "b"),
+    "option": ("context", "a", "b"),
+    "word": ("context",),
+    "words": ("context",),
+}
 
 _GAME = """\
 You see a piece of a text and two tokens, A and B. A token is a word, a part of one, or a sign; a dot (·) stands for a \
@@ -34,7 +39,7 @@ class Question:
 
 
 class PromptSettings(Group):
-    """Texts of the questions. ``{context}``, ``{a}``, ``{b}`` and ``{question}`` are filled in."""
+    """Texts of the questions. ``{context}``, ``{a}``, ``{b}``, ``{question}`` and ``{n}`` are filled in."""
 
     name: Text = "game"
     """What results call it."""
@@ -72,6 +77,11 @@ You see the beginning of a text. Which word or sign comes next? Answer with this
 
 Text: {context}"""
     """Asks for the next word."""
+    words: str = """\
+You see the beginning of a text. Which {n} words could come next? Answer with these words, one a line.
+
+Text: {context}"""
+    """Asks for a list of {n} words."""
 
     @model_validator(mode="after")
     def _has_its_places(self) -> PromptSettings:
@@ -107,6 +117,11 @@ def option_question(prompt: PromptSettings, context: str, a: str, b: str) -> Que
 def word_question(prompt: PromptSettings, context: str) -> Question:
     """Ask for the next word of a text."""
     return _filled(prompt, prompt.word, {"context": context})
+
+
+def words_question(prompt: PromptSettings, context: str, n_words: int) -> Question:
+    """Ask for a list of words that could come next."""
+    return _filled(prompt, prompt.words, {"context": context, "n": str(n_words)})
 
 
 def _values(context: str, a: str, b: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from shannon_game.inference.text.prompts import PERCENTS
 
 _PERCENT = re.compile(r"([0-9]{1,2})\s?%?\.?")
 BLANKS = str.maketrans({"·": " ", "↵": "\n", "⇥": "\t"})
+_LISTED = re.compile(r"^([0-9]+[.)]|[-*•])\s*")
 _QUOTES = ('""', "''", "“”", "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}", "``", "«»")
 
 
@@ -24,6 +25,12 @@ def read_word(text: str, *, finished: bool = True) -> str | None:
     if len(word) > 2 and word[0] + word[-1] in _QUOTES:
         word = word[1:-1].strip()
     return word if word and len(word.split()) == 1 else None
+
+
+def read_words(text: str) -> list[str]:
+    """Read a list of words, one a line or between commas, with or without numbers or dashes before them."""
+    parts = (_LISTED.sub("", part.strip()) for part in re.split(r"[\n,]", text))
+    return [word for part in parts if (word := read_word(part)) is not None]
 
 
 def _first_line(text: str, *, finished: bool) -> str:

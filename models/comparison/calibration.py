@@ -84,11 +84,6 @@ def calibration_model(
         Dims ``participant`` and ``response``; observed variable ``outcome``; for every coefficient NAME of
         the family NAME (participant), NAME_mean and NAME_spread. The weights are its data ``weight``.
 
-    Raises
-    ------
-    InputError
-        For an unknown family.
-
     Examples
     --------
     >>> from shannon_game import models

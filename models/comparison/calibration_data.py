@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
-from shannon_game.estimators.comparison import response_positions, same_token
+from shannon_game.estimators.comparison.study import same_token
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import response_positions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,11 +57,6 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
         1 / (g(x) + g(y)) makes the weights bounded. So with the weights, a calibrated curve means reports that are
         right as continuations; without, as guesses at which token was in the text. A fixed offset ln g(o)/g(f) would
         not do: given a noisy report, the generator's ratio says much about t's, and the two cancel.
-
-    Raises
-    ------
-    InputError
-        If no row is left.
 
     Examples
     --------

@@ -122,12 +122,6 @@ def participant_data(  # noqa: PLR0915
     rounding : RoundingScheme or str, optional
         What the player's reports are rounded to; by default they are exact.
 
-    Raises
-    ------
-    InputError
-        If a report is not on the grid, there is no report on two tokens that differ, the player is unknown, or the
-        study stores neither the generator's distribution nor enough of its draws to stand for it.
-
     Examples
     --------
     >>> from shannon_game import models

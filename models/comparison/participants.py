@@ -193,11 +193,6 @@ def participant_model(
         the operation, ``latent_inputs`` are its inputs; ``words_data`` is `data`, ``grid`` and ``table`` its grids and
         constants.
 
-    Raises
-    ------
-    InputError
-        If k0 is not given and nobody answered freely, or it is not positive.
-
     Examples
     --------
     >>> from shannon_game import models

@@ -20,7 +20,8 @@ import pandas as pd
 import xarray as xr
 from hidden_beliefs import BELIEFS, beliefs, simulated
 
-from shannon_game.estimators.comparison import estimate_perplexity, scaled_bridge, study_pool
+from shannon_game.estimators.comparison import estimate_perplexity, scaled_bridge
+from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.documents.clusters import t_half_width
 
 SLOPES, SCALE, N_STUDIES, PROBABILITY = (0.5, 1.0, 2.0), "slider", 3, 0.9

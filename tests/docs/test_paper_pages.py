@@ -23,8 +23,10 @@ def functions_of(path: str) -> frozenset[str]:
 
 
 def test_the_pages_are_those_of_the_tables() -> None:
-    for path, text in PAGE.pages().items():
-        assert path.read_text(encoding="utf-8") == text, path.name
+    page = PAGE.PAGE.read_text(encoding="utf-8")
+    assert {match["name"] for match in PAGE.LIST.finditer(page)} == {row["paper"] for row in ROWS} | {"literature"}
+    assert page == PAGE.filled(page)
+    assert {row["status"] for row in ROWS} <= set(PAGE.STATUSES)
 
 
 def test_places_and_tests_are_there() -> None:

@@ -13,6 +13,7 @@ from shannon_game.estimators import bets, cloze, comparison, documents, guesses
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.comparison.gap import ESTIMATORS
 from shannon_game.estimators.comparison.scaled_bridge import pool_errors
+from shannon_game.estimators.comparison.stated import stated_belief
 
 Numbers = Sequence[float]
 SIZES = st.lists(st.floats(-3, 3), min_size=2, max_size=9)
@@ -97,7 +98,7 @@ CASES: dict[str, Callable[[Numbers], list[float]]] = {
     "mean of one cluster": lambda v: [documents.clustered_mean(v, ["a"] * len(v)).se],
     "loss of one document with words": lambda v: [documents.unit_loss([np.abs(v).sum(), 0], [3, 0]).nats.se],
     "bets of one person": lambda v: [bets.estimate_bet_loss(np.abs(v), ["a"] * len(v), range(len(v))).loss_se_nats],
-    "line through two pairs": lambda v: [comparison.stated_belief(v[:2], [0.0, 1.0], item=[0, 1]).slope_se],
+    "line through two pairs": lambda v: [stated_belief(v[:2], [0.0, 1.0], item=[0, 1]).slope_se],
 }
 
 

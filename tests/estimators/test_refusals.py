@@ -7,14 +7,29 @@ import pandas as pd
 import pytest
 
 from shannon_game.estimators import bets, cloze, comparison, documents, guesses, rankings
+from shannon_game.estimators.bets import losses, simulation
 from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.comparison import rounding, stated
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.comparison.log_means import expected_counts, plain_log_mean
+from shannon_game.estimators.comparison.planning import adaptive_study, questions
+from shannon_game.estimators.comparison.simulation import participants
+from shannon_game.estimators.comparison.token_pool import study_pool
+from shannon_game.estimators.documents import rules
 from shannon_game.estimators.errors import InputError
 
 NAMES = {"np": np, "bets": bets, "cloze": cloze, "comparison": comparison, "documents": documents} | {
     "guesses": guesses,
     "rankings": rankings,
+    "losses": losses,
+    "simulation": simulation,
+    "adaptive_study": adaptive_study,
+    "questions": questions,
+    "rounding": rounding,
+    "participants": participants,
+    "stated": stated,
+    "study_pool": study_pool,
+    "rules": rules,
     "rng": np.random.default_rng(0),
     "study": comparison_study(),
     "bet_study": bet_study,
@@ -27,13 +42,13 @@ NAMES = {"np": np, "bets": bets, "cloze": cloze, "comparison": comparison, "docu
 }
 MISTAKES = [
     ("bets.bet_losses(bet_study(), 'gpt')", "back_off"),
-    ("bets.bracket_losses({})", "losses"),
+    ("losses.bracket_losses({})", "losses"),
     ("bets.calibrate_stakes([1.5], [True], ['a'], [0])", "stake"),
     ("bets.estimate_bet_loss([1.0, 2.0], ['a'], [0, 1])", "participant"),
-    ("bets.expected_bet_losses(half, half, [0], [1.0], n_named=3)", "n_named"),
+    ("simulation.expected_bet_losses(half, half, [0], [1.0], n_named=3)", "n_named"),
     ("bets.gambling_estimate([1.0], ['a'], [0], vocab_size=1)", "vocab_size"),
-    ("bets.BetSimulation(n_items=0)", "n_items"),
-    ("bets.BetSimulation(spread=float('nan'))", "spread"),
+    ("simulation.BetSimulation(n_items=0)", "n_items"),
+    ("simulation.BetSimulation(spread=float('nan'))", "spread"),
     ("cloze.answer_statistics(counts, ('mean',))", "statistic"),
     ("cloze.classwise_calibration_error(cloze.relative_frequencies(counts), [0, 1])", "gold"),
     ("cloze.criterion_share([0.5], [0.2], criterion='mean', margin=0.0)", "margin"),
@@ -64,10 +79,10 @@ MISTAKES = [
     ("cloze.word_rules('clean', {'boundaries': 'commas'})", "boundaries"),
     ("cloze.word_rules('clean', {'lemmas': 'en'})", "lemmas"),
     ("cloze.word_rules('clean', {'drop_matching': ['(']})", "drop_matching"),
-    ("comparison.assumed_belief(half, exponent=0.0)", "exponent"),
-    ("comparison.assumed_belief(half, noise_nats=1.0)", "rng"),
+    ("questions.assumed_belief(half, exponent=0.0)", "exponent"),
+    ("questions.assumed_belief(half, noise_nats=1.0)", "rng"),
     ("comparison.bias_curve([0.0], n=[1], n_repeats=1, rng=rng)", "log_term"),
-    ("comparison.both_orders([0.5], [1.0])", "second"),
+    ("stated.both_orders([0.5], [1.0])", "second"),
     ("comparison.cluster_bootstrap([0.0], [1], [1], n_replicates=0, rng=rng)", "n_replicates"),
     ("comparison.half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=rng)", "drop"),
     ("comparison.estimate_gap([0.0], [1], estimator='naive')", "target_logprob"),
@@ -77,16 +92,16 @@ MISTAKES = [
     ("comparison.estimate_perplexity(study, generator='lm-weak')", "generator"),
     ("comparison.estimate_perplexity(study, n_se=-1)", "n_se"),
     ("comparison.estimate_perplexity(study.isel(response=slice(0)))", "no response"),
-    ("comparison.known_contexts(half, np.log([[0.5, 0.3, 0.2]]), [0])", "belief_logprob"),
-    ("comparison.known_contexts(half, half, [2])", "target"),
-    ("comparison.log_odds_scale('own', 1.0)", "odds"),
+    ("questions.known_contexts(half, np.log([[0.5, 0.3, 0.2]]), [0])", "belief_logprob"),
+    ("questions.known_contexts(half, half, [2])", "target"),
+    ("rounding.log_odds_scale('own', 1.0)", "odds"),
     ("comparison.log_ratio_from_report([0.5, 1.0])", "report"),
     ("comparison.private_belief(study, slope=0.0)", "slope"),
     ("comparison.private_belief(study)", "participant"),
     ("comparison.round_reports([0.5], 'nearst')", "rounding"),
     ("comparison.score([1.5], -1.0)", "probability_of_truth"),
     ("comparison.subsample_responses(study, 0, rng)", "n: is 0"),
-    ("comparison.study_pool(study)", "no free answers"),
+    ("study_pool(study)", "no free answers"),
     ("comparison.token_pool(item=[1], offset_nats=[0], is_target=[True], n_drawn=[1])", "item"),
     ("comparison.token_pool(item=[0], offset_nats=[np.inf], is_target=[True], n_drawn=[1])", "offset_nats"),
     ("comparison.RoundingScheme('own', (0.5, 0.2))", "values"),
@@ -96,11 +111,11 @@ MISTAKES = [
     ("comparison.ParticipantPopulation(lapses=0)", "lapses"),
     ("comparison.QuestionDesign(n_comparisons=3, n_comparisons_each=2)", "n_comparisons_each"),
     ("comparison.QuestionDesign(n_answers=40)", "n_answers"),
-    ("comparison.QuestionPlan(width_nats=0.0)", "width_nats"),
-    ("comparison.QuestionPlan(rule='best')", "rule"),
+    ("adaptive_study.QuestionPlan(width_nats=0.0)", "width_nats"),
+    ("adaptive_study.QuestionPlan(rule='best')", "rule"),
     ("comparison.SimulationSettings(n_items=1.5)", "n_items"),
     ("comparison.SimulationSettings(excess_nats={'14M': 1.0})", "excess_nats"),
-    ("comparison.simulate_reports([0.0], rng=rng, slope=0.0)", "slope"),
+    ("participants.simulate_reports([0.0], rng=rng, slope=0.0)", "slope"),
     ("comparison.simulate_designed_study(half, half, [2], comparison.QuestionDesign(), people, seed=0)", "target"),
     (
         "comparison.simulate_designed_study(half + 1, half, [0], comparison.QuestionDesign(), people, seed=0)",
@@ -110,7 +125,7 @@ MISTAKES = [
     ("expected_counts([-1.0, -1.0], 1)", "logprob"),
     ("documents.clustered_regression([1.0, 3, 5], {'x': [0.0, 0, 0]}, [0, 0, 1])", "x"),
     ("documents.crossed_mean([1.0, np.inf], ['a', 'b'], [0, 1])", "values"),
-    ("documents.rules_texts(2, n_noise=[0], n_rules=7, n_steps=2)", "n_rules"),
+    ("rules.rules_texts(2, n_noise=[0], n_rules=7, n_steps=2)", "n_rules"),
     ("guesses.pooled_accuracy([2.0], ['a'], ['x'], rng=rng)", "correct"),
     ("guesses.practice_curve([1], ['a'], [0], starts=[1, 2], rng=rng)", "starts"),
     ("guesses.wilson_interval(6, 5)", "n_hits"),

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments import surprisal
+from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.rankings.table import ranking_table
 from tests.experiments.command import TINY, prepared
 from tests.experiments.tiny_language_models import named
@@ -65,10 +68,10 @@ def test_it_plays_the_comparison_game_as_it_does_here(root: Path, endpoint: Mode
     assert len(options) >= 4
     np.testing.assert_allclose(options["api"], options["e"], rtol=0, atol=1e-5)
     assert options["e"].std() > 1e-3
-    texts = asked["answer"].unstack("player").xs("verbalised")
-    assert texts["e"].str.len().min() > 0
+    answers = asked["answer"].unstack("player").xs("verbalised")
+    assert answers["e"].str.len().min() > 0
     # here an answer ends with its line
-    assert all(there.startswith(here) for here, there in zip(texts["e"], texts["api"], strict=True))
+    assert all(there.startswith(here) for here, there in zip(answers["e"], answers["api"], strict=True))
 
 
 def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, tmp_path: Path) -> None:
@@ -111,3 +114,85 @@ def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, 
         np.testing.assert_allclose(
             found["ranked_logprob"].to_numpy()[row][:n_listed], [*best.values()], rtol=0, atol=1e-4
         )
+
+
+TEXTS = ("The old clock — struck nine.", "「你好」 said the naïve baker 🍞", "the the the", "é", "zebra")
+
+
+@pytest.mark.parametrize("way", ["echo", "prompt_logprobs"])
+@pytest.mark.parametrize("bos", ["ours", "the server's own", ""])
+def test_texts_have_the_surprisal_of_the_engine(
+    root: Path, endpoint: ModelEndpoint, tmp_path: Path, way: str, bos: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that need the whole distribution are missing; the other ones are the same."""
+    monkeypatch.setattr(ModelEndpoint, "start", tiny_models.END if bos == "the server's own" else "")
+    its = {"base_url": endpoint.url, "model": "real", "key_env": "", "backoff_s": 0.0, "text_scores": way}
+    its |= {"bos": tiny_models.END if bos == "ours" else ""}
+    here = {"source": "folder", "path": str(root / "e"), "device": "cpu", "bos": tiny_models.END if bos else "none"}
+    # the same calls have other answers now
+    endpoint.answers.clear()
+    before = endpoint.n_requests
+    models = {"there": {"source": "api", **its}, "here": here}
+    stores = {"store": tmp_path / "store", "api_store": tmp_path / "answers.db"}
+    result = surprisal(TEXTS, models=models, **stores)
+    assert endpoint.n_requests == before + len(TEXTS)
+    for name, key in (("tokens", "token_num"), ("words", "word_num")):
+        table = result.tables[name]
+        there, own = (
+            table[table["model"] == model].set_index(["document", key]).sort_index() for model in ("there", "here")
+        )
+        assert there.index.equals(own.index)
+        same = ["surprisal_nats", "rank"] if name == "tokens" else ["sum_bits"]
+        if way == "echo":
+            assert there["rank"].isna().all()
+            same = same[:1]
+        np.testing.assert_allclose(there[same].astype(float), own[same].astype(float), rtol=0, atol=5e-6)
+        assert there["entropy_nats"].isna().all()
+    words = result.tables["words"].query("model == 'there'")
+    # where a script writes no space, no token ends a word, and the sum is all
+    known = words["surprisal_bits"].notna()
+    assert words.loc[known, "word"].tolist() == (["「你好」"] if bos else [])
+    np.testing.assert_allclose(words.loc[known, "surprisal_bits"], words.loc[known, "sum_bits"])
+    totals = result.table.set_index("model")
+    same = ["n_tokens", "loss_nats", "bits_per_byte", "bits_per_character", "bits_per_word"]
+    np.testing.assert_allclose(
+        totals.loc["there", same].astype(float), totals.loc["here", same].astype(float), atol=1e-5
+    )
+    again = surprisal(TEXTS, models=models, **stores)
+    assert endpoint.n_requests == before + len(TEXTS)
+    assert again.tables["tokens"].equals(result.tables["tokens"])
+
+
+def test_sentences_regions_and_shared_characters_are_those_of_the_engine(
+    root: Path, endpoint: ModelEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ModelEndpoint, "start", "")
+    rows = "x,The old clock|struck nine.\ny,Rain fell.\nx,“Nobody|moved” — then.\n"
+    (tmp_path / "sentences.csv").write_text(f"story,text\n{rows}")
+    study = texts(path=tmp_path / "sentences.csv", group_field="story", regions="|")
+    there = {"source": "api", "base_url": endpoint.url, "model": "real", "key_env": "", "bos": tiny_models.END}
+    here = {"source": "folder", "path": str(root / "e"), "device": "cpu", "bos": tiny_models.END}
+    stores = {"store": tmp_path / "store", "api_store": tmp_path / "answers.db"}
+    its = {"models": {"there": there, "here": here}, "context": "text", "characters": "shared", **stores}
+    result = surprisal(study, **its)
+    for name, column in (("words", "sum_bits"), ("regions", "sum_bits"), ("tokens", "surprisal_nats")):
+        table = result.tables[name]
+        both = [table.loc[table["model"] == model, column].to_numpy() for model in ("there", "here")]
+        np.testing.assert_allclose(*both, rtol=0, atol=5e-6)
+    np.testing.assert_allclose(*result.table["bits_per_character"], atol=1e-5)
+
+
+def test_what_an_endpoint_does_not_take_is_refused_before_it_is_asked(endpoint: ModelEndpoint) -> None:
+    model = {"source": "api", "base_url": endpoint.url, "model": "real", "key_env": ""}
+    before = endpoint.n_requests
+    refused = [
+        ({"window": 8}, "window: is 8"),
+        ({"max_tokens": 8}, "max_tokens: is 8"),
+        ({"method": "pll"}, "run here"),
+    ]
+    for settings, message in refused:
+        with pytest.raises(InputError, match=message):
+            surprisal(["Rain fell."], models={"there": model}, **settings)
+    with pytest.raises(InputError, match="kind: is 'chat'"):
+        surprisal(["Rain fell."], models={"there": model | {"kind": "chat"}})
+    assert endpoint.n_requests == before

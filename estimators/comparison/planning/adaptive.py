@@ -61,8 +61,6 @@ class QuestionState(Result):
         Of that line: k D = intercept + line * offset_nats, over all items.
     """
 
-    made_by = "question_state(pool)"
-
     item: IntArray
     offset_nats: FloatArray
     is_target: BoolArray
@@ -77,10 +75,6 @@ class QuestionState(Result):
     intercept: float
     line: float
 
-    def headline(self) -> str:
-        """How many items, tokens and reports."""
-        return f"{self.gap_nats.size} items, {self.item.size} tokens, {int(self.n_reports.sum())} reports"
-
 
 def question_state(pool: TokenPool) -> QuestionState:
     """Read from a study so far, with some answers and reports, what choosing the next question needs.
@@ -88,7 +82,7 @@ def question_state(pool: TokenPool) -> QuestionState:
     Examples
     --------
     >>> comparison.question_state(comparison.examples.token_pool_example())
-    QuestionState(4 items, 12 tokens, 16 reports)
+    QuestionState(inverse_slope=0.7516, noise=3.708, spread=0.02281, intercept=0.01673, ...)
     """
     found = scaled_bridge(pool, n_groups=2)
     n_reports = pool.n_reports

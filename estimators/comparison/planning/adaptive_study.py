@@ -82,8 +82,6 @@ class AdaptiveStudy(Result):
         With which every question after the start was chosen; 1 in a fixed study.
     """
 
-    made_by = "simulate_adaptive(...)"
-
     estimate: ScaledBridge
     truth_nats: float
     half_width_nats: float
@@ -96,13 +94,6 @@ class AdaptiveStudy(Result):
     def covers(self) -> bool:
         """Whether the interval holds the truth."""
         return abs(self.estimate.gap_nats - self.truth_nats) <= self.half_width_nats
-
-    def headline(self) -> str:
-        """The gap with its interval, the truth, and what it cost."""
-        return (
-            f"{self.estimate.gap_nats:.3f} +- {self.half_width_nats:.3f} nats, in truth {self.truth_nats:.3f}, after "
-            f"{self.minutes:.0f} minutes and {self.n_looks} looks"
-        )
 
 
 class _Course:
@@ -192,17 +183,6 @@ def simulate_adaptive(
     Between two looks, questions are drawn with the probabilities of :func:`next_question` at the last look, none twice.
     The width decides when to stop, the estimate does not (Chow and Robbins 1965); asking for two looks in a row keeps
     an error that is small by chance from ending the study.
-
-    Examples
-    --------
-    >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
-    >>> plan = comparison.QuestionPlan(max_minutes=60.0, width_nats=5.0)
-    >>> people = comparison.ParticipantPopulation()
-    >>> study = comparison.simulate_adaptive(
-    ...     known, np.arange(9), people, plan, n_people=20, rng=np.random.default_rng(0)
-    ... )
-    >>> study.reached, study.n_looks
-    (True, 2)
     """
     KnownContexts.require(known=known)
     check_numbers({"n_people": n_people}, at_least=2)

@@ -35,15 +35,6 @@ def simulate_questions(
     What :func:`simulate_designed_study` simulates, as arrays: an item's distinct tokens other than the target are
     compared with it, in random order and again from the start; questions are dealt to people in turn. A context may be
     asked more than once; numbers of draws, answers and comparisons are per item.
-
-    Examples
-    --------
-    >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
-    >>> comparison.simulate_questions(
-    ...     known, np.arange(4), comparison.ParticipantPopulation(), n_people=8, n_draws=6, n_answers=6,
-    ...     n_comparisons=4, rng=np.random.default_rng(0)
-    ... )
-    TokenPool(12 tokens of 4 items, 24 draws, 24 answers, 16 reports)
     """
     KnownContexts.require(known=known)
     sizes = {"n_people": n_people, "n_draws": n_draws, "n_comparisons": n_comparisons}
@@ -150,11 +141,6 @@ class KnownContexts(Result):
     private_sd_nats: float = 0.0
     bots: float = 0.0
 
-    def headline(self) -> str:
-        """How many contexts and tokens, and people's gap."""
-        n, vocab = self.generator.shape
-        return f"{n} contexts, {vocab} tokens, mean gap {self.gap_nats.mean():.2f} nats"
-
     def draw(self, what: str, context: IntArray, n: int, rng: np.random.Generator) -> IntArray:
         """Draw `n` tokens of each context from ``generator`` or ``belief``, each by somebody else, (context, n)."""
         if what == "belief" and self.private_sd_nats:
@@ -196,15 +182,7 @@ def known_contexts(
     private_sd_nats: float = 0.0,
     bots: float = 0.0,
 ) -> KnownContexts:
-    """Check and prepare contexts whose ln g and ln h, (context, token), nats, and targets, (context,), are known.
-
-    The other two say whose belief it is: see :class:`KnownContexts`.
-
-    Examples
-    --------
-    >>> comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [0])
-    KnownContexts(1 contexts, 2 tokens, mean gap -0.47 nats)
-    """
+    """Check and prepare contexts whose ln g and ln h, (context, token), nats, and targets, (context,), are known."""
     found = {}
     for name, given in (("generator_logprob", generator_logprob), ("belief_logprob", belief_logprob)):
         logprob = np.asarray(given, dtype=float)
@@ -248,11 +226,6 @@ def assumed_belief(
 
     with L standard Laplace (variance one), and :math:`\bar g` the mean of g over contexts. With an exponent s above 1
     people are surer than the generator; w is `unigram_share`, :math:`\sigma` `noise_nats`, which needs `rng`.
-
-    Examples
-    --------
-    >>> np.exp(comparison.assumed_belief(np.log([[0.8, 0.2]]), exponent=0.5)).round(3)
-    array([[0.667, 0.333]])
     """
     source = "assumed belief"
     check_numbers({"exponent": exponent}, source, above=0)

@@ -45,24 +45,6 @@ def simulate_reports(
     The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse replaces it,
     half of the time by .5 and half of the time by one of `clicks`. It is then rounded; an automatic answer is exactly
     .5.
-
-    Parameters
-    ----------
-    log_odds : array_like of float, any shape
-        ln h(y) / h(x), nats: positive where the target is the likelier.
-    rng : numpy.random.Generator
-        As many numbers are drawn whatever the parameters, so switching one error off leaves the others as they were.
-    automatic : array_like of bool, optional
-        Where the two tokens were the same and the site answered by itself.
-    clicks : sequence of float, optional
-        What somebody who clicks anywhere reports.
-    undecided_share : float, optional
-        Share of the lapses that report .5.
-
-    Examples
-    --------
-    >>> comparison.simulate_reports(np.array([1.0, -1.0]), rng=np.random.default_rng(0), slope=0.5).round(3)
-    array([0.6, 0.4])
     """
     belief = np.asarray(log_odds, dtype=float)
     shape = belief.shape

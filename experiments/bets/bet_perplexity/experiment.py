@@ -13,6 +13,9 @@ from matplotlib.figure import Figure
 
 from shannon_game.estimators import bets
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.bets.calibration import stakes_and_outcomes
+from shannon_game.estimators.bets.losses import LossBracket, bracket_losses
+from shannon_game.estimators.bets.tables import bet_items, bet_participants
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.bets.bet_perplexity.rows import (
     LEAST_VOCAB,
@@ -72,7 +75,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     """
     losses = losses_by_back_off(study, settings)
     rows = rows_of_bets(study, settings, losses)
-    calibration = bets.calibrate_stakes(**bets.stakes_and_outcomes(study), edges=settings.edges)
+    calibration = bets.calibrate_stakes(**stakes_and_outcomes(study), edges=settings.edges)
     found = None
     if settings.posterior:
         from shannon_game.experiments.bets.bet_perplexity.posterior import fit_recalibration  # noqa: PLC0415 - the extra bayes
@@ -93,9 +96,9 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     return ExperimentResult(
         table=table,
         dataset=_dataset(table, participants, bins, found),
-        tables={"items": bets.bet_items(study, losses), "participants": participants},
+        tables={"items": bet_items(study, losses), "participants": participants},
         figures=figures,
-        text=_summary(table, bets.bracket_losses(losses), calibration.calibration_error, found, settings),
+        text=_summary(table, bracket_losses(losses), calibration.calibration_error, found, settings),
         warnings=(*unconverged(verdict), *_warnings(table, found)),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
@@ -116,7 +119,7 @@ def _participants(
     study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray], found: Recalibration | None
 ) -> pd.DataFrame:
     """Everybody's losses, capital and recalibration."""
-    table = bets.bet_participants(study, losses)
+    table = bet_participants(study, losses)
     values = next(iter(losses.values()))
     known = ~np.isnan(values)
     size = vocab_size_of(study, settings)
@@ -159,7 +162,7 @@ def _warnings(table: pd.DataFrame, found: Recalibration | None) -> list[str]:
 
 def _summary(
     table: pd.DataFrame,
-    bracket: bets.LossBracket,
+    bracket: LossBracket,
     calibration_error: float,
     found: Recalibration | None,
     settings: BetsSettings,

@@ -10,7 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.bets import bet_losses, model_losses
+from shannon_game.estimators.bets import bet_losses
+from shannon_game.estimators.bets.losses import model_losses
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.documents import crossed_mean
 from shannon_game.estimators.layout import HUMAN

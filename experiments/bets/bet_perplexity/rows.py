@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.bets import bet_losses, estimate_bet_loss, gambling_estimate, model_losses, stake_ranks
+from shannon_game.estimators.bets import bet_losses, estimate_bet_loss, gambling_estimate
 from shannon_game.estimators.bets.calibration import STAKE_EDGES
-from shannon_game.estimators.bets.losses import FLOOR, UNIFORM
+from shannon_game.estimators.bets.losses import FLOOR, UNIFORM, model_losses, stake_ranks
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.documents import CrossedMean, crossed_mean
 from shannon_game.estimators.documents.guess_bounds import guess_bounds

@@ -64,12 +64,6 @@ def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     of the TVD for one standard deviation, ``p_largest`` the probability that it is the largest of all,
     ``elpd_difference_nats`` that of the fit to the best one. Its ``tables`` have the fits compared by leave-one-out
     (``fits``) and the posterior predictive checks (``checks``).
-
-    Examples
-    --------
-    >>> from shannon_game import ard, cloze_simulated
-    >>> study = cloze_simulated(n_items=24, n_samples=60, vocab_size=60)
-    >>> ard(study, players="factors", predictors=["model_entropy", "word_num"]).summary()  # doctest: +SKIP
     """
     columns = design_columns(study, settings)
     data = data_of(columns, settings)

@@ -30,6 +30,7 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
 from shannon_game.experiments.cloze import live_words
+from shannon_game.experiments.cloze.build_cloze.asked import asked_player
 from shannon_game.experiments.cloze.build_cloze.players import (
     Contexts,
     Player,
@@ -42,11 +43,13 @@ from shannon_game.experiments.cloze.build_cloze.players import (
 )
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import known_mean
-from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.language_models import SMOLLM2, Work, open_work
 from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.text_models import TextModels, TextPlayer, TextSettings
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
+from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.loading import load_language_model
@@ -56,9 +59,15 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
 
 
-class BuildClozeSettings(live_words.LiveWordSettings):
+class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
     """Settings of :func:`build_cloze`."""
 
+    models: TextModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
+    """Language models, by name: model=[smollm2], or model=[api] for one behind an endpoint, which is asked in text."""
+    temperature: Annotated[float, Field(ge=0)] = 1.0
+    """Of answers in text."""
+    n_listed: Count | None = None
+    """Ask models behind an endpoint for one list of so many words, not n_samples times for one word."""
     n_texts: Count | None = None
     """Texts at random, from which n_contexts are drawn; null takes all."""
     keep_models: bool = True
@@ -97,13 +106,6 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     """Let live models continue the contexts of a cloze study.
 
     A row per player; the study is among the files.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from shannon_game import build_cloze, cloze_study
-    >>> answers = pd.DataFrame({"context": ["The old clock"] * 3, "response": ["struck", "in", "in"]})
-    >>> build_cloze(cloze_study(answers), nucleus=[0.9], store="store").table  # doctest: +SKIP
     """
     if not settings.models:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
@@ -125,7 +127,15 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     warnings: list[str] = []
     listed: dict[str, NDArray[np.float64]] = {}
     records: dict[str, Any] = {}
+    costs: list[str] = []
     for name, chosen in settings.models.items():
+        if isinstance(chosen, ApiSettings):
+            player = TextPlayer(name, settings, settings.seed, work, None)
+            asked, said = asked_player(player, contexts.texts, settings.n_samples, settings.n_listed)
+            players.append(asked)
+            costs.append(said)
+            records[name] = {"endpoint_model": chosen.model, "prompt": settings.prompt.name}
+            continue
         model = load_language_model(chosen)
         records[name] = model_record(model)
         its, mass, lost = _players(settings, work, model, contexts)
@@ -145,7 +155,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
         table=table,
         dataset=by_item,
         figures={"entropies": players_figure(by_item, str(study.attrs["name"]))},
-        text=summary(table, work.said()),
+        text=summary(table, " ".join([work.said(), *costs])),
         warnings=tuple(warnings),
         files={} if work.shard is not None else {"study.nc": partial(save_cloze_study, built)},
     )

@@ -14,6 +14,7 @@ from shannon_game.estimators.cloze.study import SAMPLES, model_names
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.studies.parsing import objects
 
 # sources of words that were scored because people gave them, and because they stand in the text
 ANSWERS, TARGET = "human", "corpus"
@@ -165,7 +166,7 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
         old_logprob = study["sample_logprob"].to_numpy().astype(float)
     logprob = np.concatenate([old_logprob, [row.logprob for _, row in said]])
     data: dict[str, Any] = {
-        "word_text": ("word", _objects(list(words))),
+        "word_text": ("word", objects(list(words))),
         "sample_logprob": ("sample", logprob, {"units": "nats"}),
     }
     for name, values in new.items():
@@ -173,11 +174,5 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
         data[name] = name.partition("_")[0], np.concatenate([old, np.array(values, dtype=np.int64)])
     rest = without_models(study).drop_vars("word_text")
     names = [*before, *(player.name for player in players)]
-    coords = {"model": ("model", _objects(names)), "source": ("source", _objects(list(sources)))}
+    coords = {"model": ("model", objects(names)), "source": ("source", objects(list(sources)))}
     return rest.assign_coords(coords).assign(data)
-
-
-def _objects(texts: Sequence[str]) -> NDArray[np.object_]:
-    array = np.empty(len(texts), dtype=object)
-    array[:] = texts
-    return array

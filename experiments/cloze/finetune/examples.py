@@ -27,21 +27,37 @@ class Fold:
     number: int
     training: NDArray[np.intp]
     held_out: NDArray[np.intp]
+    validation: NDArray[np.intp]
+    """Whose loss is computed while the model trains: the part held out, unless texts are kept for it."""
 
 
 def text_folds(
-    study: xr.Dataset, items: NDArray[np.intp], *, n_folds: int, n_texts: int | None, rng: np.random.Generator
+    study: xr.Dataset,
+    items: NDArray[np.intp],
+    *,
+    n_folds: int,
+    n_texts: int | None,
+    in_order: bool,
+    n_validation_texts: int,
+    rng: np.random.Generator,
 ) -> list[Fold]:
-    """Cut texts into parts, each of which is held out once; all contexts of a text are in one part."""
+    """Cut texts into parts, each of which is held out once; all contexts of a text are in one part.
+
+    In order, the parts are neighbouring texts, and the last texts validate.
+    """
     text = groups_of(study, items).astype(str)
-    names = rng.permutation(np.array(sorted(set(text.tolist())), dtype=object))[:n_texts]
+    every = list(dict.fromkeys(text.tolist()))
+    names = np.array(every if in_order else rng.permutation(sorted(every)).tolist(), dtype=str)[:n_texts]
+    names, last = np.split(names, [max(len(names) - n_validation_texts, 0)])
     if len(names) < n_folds:
-        raise InputError(f"is {n_folds}, but there are {len(names)} texts; take fewer", field="n_folds")
+        raise InputError(f"is {n_folds}, but there are {len(names)} texts to hold out; take fewer", field="n_folds")
+    parts = np.array_split(names, n_folds) if in_order else [names[number::n_folds] for number in range(n_folds)]
+    is_there, validation = np.isin(text, names), items[np.isin(text, last)]
     folds = []
-    for number in range(n_folds):
-        is_held_out = np.isin(text, names[number::n_folds].astype(str))
-        is_there = np.isin(text, names.astype(str))
-        folds.append(Fold(number + 1, items[is_there & ~is_held_out], items[is_held_out]))
+    for number, part in enumerate(parts, start=1):
+        is_held_out = np.isin(text, part)
+        held_out = items[is_held_out]
+        folds.append(Fold(number, items[is_there & ~is_held_out], held_out, validation if len(last) else held_out))
     return folds
 
 

@@ -60,9 +60,13 @@ class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings
     n_last_blocks: Count = 2
     """Blocks that count as the last ones."""
     n_texts: Count | None = None
-    """Texts at random; null takes all."""
+    """Texts at random, or the first ones in order; null takes all."""
     n_folds: Annotated[int, Field(ge=2)] = 4
     """Parts into which texts are cut at random; each is held out once while the others train."""
+    in_order: bool = False
+    """Cut texts in the order of the study, as appendix F of the paper on the Provo answers does."""
+    n_validation_texts: Annotated[int, Field(ge=0)] = 0
+    """Texts that neither train nor are held out: their loss is computed while the model trains. In order, the last."""
     fold: Count | None = None
     """Hold out this part alone, 1 being the first; null: one after another, which trains n_folds models a label."""
     contexts_together: Count = 16
@@ -91,18 +95,15 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
 
     A row per model and kind of label, with the change of the TVD and its interval over held-out texts. Its
     ``tables`` have the loss curves (``curves``) and a row per held-out context (``items``).
-
-    Examples
-    --------
-    >>> from shannon_game import finetune, provo
-    >>> finetune(provo(root="FOLDER"), n_texts=8, fold=1).table  # doctest: +SKIP
     """
     if not settings.models:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
-    sizes: dict[str, Any] = {"n_folds": settings.n_folds, "n_texts": settings.n_texts}
-    folds = text_folds(study, usable_contexts(study, words), rng=rng_for(settings.seed, "folds"), **sizes)
+    cut: dict[str, Any] = {
+        name: getattr(settings, name) for name in ("n_folds", "n_texts", "in_order", "n_validation_texts")
+    }
+    folds = text_folds(study, usable_contexts(study, words), rng=rng_for(settings.seed, "folds"), **cut)
     if settings.fold is not None:
         if settings.fold > len(folds):
             raise InputError(f"is {settings.fold}, but there are {len(folds)} parts", field="fold")
@@ -159,7 +160,7 @@ def _fine_tuned(
             together=settings.contexts_together,
             rng=rng_for(settings.seed, f"answers {purpose} {fold.number}"),
         )
-        for purpose, items in (("training", fold.training), ("held out", fold.held_out))
+        for purpose, items in (("training", fold.training), ("held out", fold.validation))
     )
     # of every part of the held-out texts some
     few = held_out[:: -(-len(held_out) // _MOST_HELD_OUT)]

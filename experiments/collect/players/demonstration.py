@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import func, select
 
-from shannon_game.estimators.comparison import control_model, estimate_perplexity
+from shannon_game.estimators.comparison import estimate_perplexity
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.comparison.terms import control_model
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN, item_labels
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
 from shannon_game.estimators.cloze import normalise_words
-from shannon_game.estimators.comparison import assumed_belief
+from shannon_game.estimators.comparison.planning.questions import assumed_belief
 from shannon_game.estimators.comparison.study_sources import PADDING
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, item_labels

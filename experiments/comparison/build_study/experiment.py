@@ -35,6 +35,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
+from shannon_game.experiments.studies.parsing import objects
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.vocabulary import vocabulary
@@ -110,7 +111,7 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
         built["kl_nats"] = (("model", "item"), np.stack(list(kl.values())), {"units": "nats"})  # type: ignore[arg-type]
     if reference is not None:
         built["reference_logprob"] = (("item", "token"), reference, {"units": "nats"})
-        built = built.assign_coords(token=_objects(token_strings(generator, range(generator.vocab_size))))
+        built = built.assign_coords(token=objects(token_strings(generator, range(generator.vocab_size))))
     built.attrs["seed"] = settings.seed
     built = _exact_only(built, scores, settings.inexact)
     if n_damaged:
@@ -185,15 +186,15 @@ def _dataset(
     )
     names = study["document"].to_numpy()
     n_items = len(cuts)
-    drawn = _objects(token_strings(generator, candidates.ravel().tolist())).reshape(candidates.shape)
+    drawn = objects(token_strings(generator, candidates.ravel().tolist())).reshape(candidates.shape)
     return xr.Dataset(
         {
-            "context": ("item", _objects([_decoded(generator, cut.context) for cut in cuts])),
-            "target_token": ("item", _objects(token_strings(generator, target))),
+            "context": ("item", objects([_decoded(generator, cut.context) for cut in cuts])),
+            "target_token": ("item", objects(token_strings(generator, target))),
             "candidate_token": (("item", "candidate"), drawn),
             "target_logprob": (("model", "item"), logprob[:, :, 0], nats),
             "candidate_logprob": (("model", "item", "candidate"), logprob[:, :, 1:], nats),
-            "item_set": ("item", _objects([_ITEM_SET] * n_items)),
+            "item_set": ("item", objects([_ITEM_SET] * n_items)),
             "selected": ("item", np.ones(n_items, dtype=bool)),
             "in_reference": ("item", np.ones(n_items, dtype=bool)),
             "participant": ("response", np.array([], dtype="U1")),
@@ -201,7 +202,7 @@ def _dataset(
             "response_candidate": ("response", np.zeros(0, dtype=np.int64)),
             "report": ("response", np.zeros(0)),
             "automatic": ("response", np.zeros(0, dtype=bool)),
-            "document": ("item", _objects([names[cut.document] for cut in cuts])),
+            "document": ("item", objects([names[cut.document] for cut in cuts])),
             "target_position": ("item", np.array([cut.position for cut in cuts], dtype=np.int64)),
             "target_id": ("item", np.array(target, dtype=np.int64)),
             "candidate_id": (("item", "candidate"), candidates),
@@ -220,12 +221,6 @@ def _dataset(
 
 def _decoded(model: LanguageModel, tokens: Sequence[int]) -> str:
     return str(model.tokenizer.decode(list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False))
-
-
-def _objects(values: Sequence[str]) -> NDArray[np.object_]:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _result(

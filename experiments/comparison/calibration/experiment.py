@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.experiments.comparison.calibration import figures
 from shannon_game.experiments.comparison.calibration.table import participant_table, summary
 from shannon_game.experiments.comparison.estimates import ResponseSettings, with_n_responses
@@ -27,7 +28,6 @@ from shannon_game.models.comparison.calibration_data import OutcomeData, favoure
 if TYPE_CHECKING:
     from shannon_game.inference.posterior.arviz_adapter import InferenceData
 
-FloatArray = NDArray[np.float64]
 
 CURVE_REPORTS = tuple(float(p) for p in np.round(np.linspace(0.5, 0.99, 50), 3)[1:])
 """Reports at which the reliability curves are drawn."""
@@ -52,11 +52,6 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     No language model's probabilities are used but the generator's. One row the typical participant, then one row per
     participant. Posteriors: ``llo`` and ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers
     weighted). Slope, bias and noise of reports are in participants.csv of :func:`human_loss`.
-
-    Examples
-    --------
-    >>> from shannon_game import calibration, simulated
-    >>> result = calibration(simulated(), sampler={"draws": 500, "chains": 2})  # doctest: +SKIP
     """
     study = with_n_responses(study, settings.n, settings.seed)
     outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)

@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from shannon_game.estimators.comparison import (
-    HUMAN,
-    RoundingScheme,
-    reference_loss,
-    rounding_scheme,
-    scaled_bridge,
-    study_pool,
-)
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison import HUMAN, RoundingScheme, rounding_scheme, scaled_bridge
+from shannon_game.estimators.comparison.perplexity import reference_loss
+from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.estimators.perplexity import perplexity_of_loss
@@ -36,7 +31,6 @@ from shannon_game.models.comparison.participant_data import ParticipantData
 if TYPE_CHECKING:
     from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
 
-FloatArray = NDArray[np.float64]
 
 PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "mode without one", "scaled bridge"
 """What the column ``method`` says."""

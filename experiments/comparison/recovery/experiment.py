@@ -22,12 +22,11 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
 from shannon_game.experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
 from shannon_game.experiments.harness.bayes import SamplerSettings
-from shannon_game.experiments.harness.choice import choice
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
-from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.posterior.replicates import Task, run_replicates
@@ -108,11 +107,6 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     """Make many fresh studies of players whose loss is known, and estimate each in every way.
 
     The study gives items, candidates and language models. One row per study and estimator, :data:`RECOVERY_COLUMNS`.
-
-    Examples
-    --------
-    >>> from shannon_game import recovery, simulated
-    >>> result = recovery(simulated(), n_studies=2, n=10, replicates="fits.jsonl")  # doctest: +SKIP
     """
     tasks = _tasks(study, settings)
     given = settings.model_dump(exclude={"n_jobs", "replicates", "set_aside", "n_studies", "players", "n", "k0"})

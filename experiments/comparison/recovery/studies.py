@@ -13,12 +13,14 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from shannon_game.estimators.comparison import HUMAN, response_positions, same_token, validate_comparison_study
+from shannon_game.estimators.comparison import HUMAN, validate_comparison_study
 from shannon_game.estimators.comparison.gap import estimate_gap
 from shannon_game.estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from shannon_game.estimators.comparison.simulation.participants import draw_participants, reports_of
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.comparison.study import same_token
 from shannon_game.estimators.comparison.terms import log_terms, response_pairs
+from shannon_game.estimators.layout import response_positions
 from shannon_game.inference.comparison.participant_fit import Anchor, fit_participants
 from shannon_game.inference.posterior.replicates import Row, Task
 from shannon_game.models.comparison.participant_data import ParticipantData, participant_data

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.comparison import report_from_log_ratio
 from shannon_game.experiments.comparison.text_players.pairs import BOXES, OPTIONS, VERBALISED, Pairs
 from shannon_game.experiments.harness.text_models import TextPlayer, ask_options, ask_texts, ask_values
@@ -19,8 +20,6 @@ from shannon_game.inference.lm.language_model import encode, model_record
 from shannon_game.inference.store.keys import operation_key, result_key
 from shannon_game.inference.text.prompts import PERCENTS, Question, option_question, percent_question
 from shannon_game.inference.text.reading import read_percent
-
-FloatArray = NDArray[np.float64]
 
 ORDERS = ("A", "B")
 """Where the target stands; every pair is asked in both orders."""

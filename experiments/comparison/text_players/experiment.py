@@ -14,15 +14,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison import (
-    HUMAN,
-    StatedBelief,
-    both_orders,
-    drawn_response_mask,
-    estimate_perplexity,
-    round_reports,
-    stated_belief,
-)
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, round_reports
+from shannon_game.estimators.comparison.importance import drawn_response_mask
+from shannon_game.estimators.comparison.stated import StatedBelief, both_orders, stated_belief
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.comparison.text_players.answers import (
@@ -48,8 +43,6 @@ from shannon_game.experiments.harness.text_models import text_players as players
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.inference.store.keys import result_key
 
-FloatArray = NDArray[np.float64]
-
 PEOPLE, BELIEF, BASELINE = "people", "belief", "baseline"
 ALWAYS_HALF = "always 50%"
 
@@ -64,7 +57,7 @@ TEXT_PLAYERS_COLUMNS = (
 ``boxes`` and ``options`` (what it answers in text), ``baseline`` (whoever says 50% to every pair: what equation 5 makes
 of no answer at all). ``position_bias_nats`` is the mean log-odds of A over both orders,
 0 without a bias; ``slope`` to ``distance_nats`` compare with the belief
-(:class:`~shannon_game.estimators.comparison.StatedBelief`); the rest is equation 5 on the answers.
+(:class:`~shannon_game.estimators.comparison.stated.StatedBelief`); the rest is equation 5 on the answers.
 """
 
 _COMPARED = ("slope", "slope_se", "correlation", "agreement", "distance_nats")

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison import HUMAN, StatedBelief
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison import HUMAN
+from shannon_game.estimators.comparison.stated import StatedBelief
 from shannon_game.experiments.comparison.estimates import XLABEL
 from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import forest_figure, styled
-
-FloatArray = NDArray[np.float64]
 
 _SAID_COLOUR, _LINE_COLOUR = "#0072B2", "#D55E00"
 _COLUMNS = 3

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from shannon_game.estimators.comparison import (
-    candidate_sources,
-    drawn_response_mask,
-    response_positions,
-    validate_comparison_study,
-)
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.comparison.importance import drawn_response_mask
+from shannon_game.estimators.comparison.study_sources import candidate_sources
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.text_models import TextSettings
 from shannon_game.inference.settings import Count
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-FloatArray = NDArray[np.float64]
 
 _NOT_DRAWN = ("answer", "padding")
 VERBALISED: Final = "verbalised"

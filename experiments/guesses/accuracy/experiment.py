@@ -12,21 +12,15 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.guesses import (
-    PracticeCurve,
-    enough_answers,
-    guess_items,
-    participant_accuracy,
-    pooled_accuracy,
-    practice_curve,
-)
+from shannon_game.estimators.guesses import PracticeCurve, participant_accuracy, pooled_accuracy, practice_curve
+from shannon_game.estimators.guesses.accuracy import enough_answers
+from shannon_game.estimators.guesses.tables import guess_items
 from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.guesses.accuracy.figures import accuracy_figure, participants_figure, practice_figure
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
-from shannon_game.experiments.guesses.accuracy.people import people_table
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
-from shannon_game.experiments.guesses.accuracy.summary import summary
+from shannon_game.experiments.guesses.accuracy.summary import people_table, summary
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
 from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -72,7 +66,8 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of what people differ by.
 
     :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row per item
-    (:func:`shannon_game.estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
+    (:func:`~shannon_game.estimators.guesses.tables.guess_items`), and single numbers about people
+    (:func:`people_table`).
 
     Examples
     --------

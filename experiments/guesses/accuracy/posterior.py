@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.guesses import enough_answers
+from shannon_game.estimators.guesses.accuracy import enough_answers
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.harness.bayes import KEPT, fit_model, interval_columns, several_fits, with_all_groups

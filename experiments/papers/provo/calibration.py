@@ -7,7 +7,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze.calibration_error import expected_calibration_error
-from shannon_game.estimators.cloze.study_words import StudyWords
+from shannon_game.estimators.cloze.distributions import top_words
+from shannon_game.estimators.cloze.renormalised import renormalised_distributions
+from shannon_game.estimators.cloze.study import model_names
+from shannon_game.estimators.cloze.study_words import StudyWords, study_words
+from shannon_game.estimators.cloze.words import WORD_RULES
 from shannon_game.experiments.papers.provo.quirks import appendix_halves, words_as_written
 from shannon_game.experiments.papers.provo.stored import Items, StoredLists, single_numbers
 
@@ -23,7 +27,7 @@ _PLAYERS = {
 
 
 def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
-    """Compute the calibration error of two samples of the people (appendix A), and read that of tokens (appendix D).
+    """Compute the calibration errors of appendix A: two samples of the people, and GPT-2; read those of appendix D.
 
     The samples of tokens are not public; their errors are single numbers that the authors stored.
     """
@@ -33,6 +37,8 @@ def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
         for key, player in _PLAYERS.items()
         if _TOKENS + key in single
     }
+    if "gpt2" in model_names(study):
+        found |= _renormalised_calibration(study)
     stored = StoredLists(study)
     if _HALVES not in stored.names:
         return found
@@ -53,6 +59,22 @@ def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
     return found
 
 
+def _renormalised_calibration(study: xr.Dataset) -> dict[str, float]:
+    """Calibration errors of GPT-2 renormalised, on the entries whose samples are public."""
+    none = WORD_RULES["none"]
+    words = study_words(study, human=none, model=none, corpus=none, models=["gpt2"], per="entry")
+    items = words.models["gpt2"].item
+    q = renormalised_distributions(study, "gpt2", list(words.strings), none, same="last")
+    top = _first_largest(q.probability, np.searchsorted(q.context, np.arange(q.n_contexts)))
+    gold = {"corpus": words.target[items], "human": top_words(words.answers().take(items)).word}
+    return {
+        f"ece/appendix A/gpt2 renormalised/{label}": expected_calibration_error(
+            q.probability[top], (q.word[top] == right).astype(float), bins="legacy"
+        ).ece
+        for label, right in gold.items()
+    }
+
+
 def corpus_words(study: xr.Dataset, words: StudyWords, items: Items) -> NDArray[np.int64]:
     """Codes of the corpus words of a stored list's contexts, shape (context,).
 
@@ -65,7 +87,7 @@ def corpus_words(study: xr.Dataset, words: StudyWords, items: Items) -> NDArray[
     return target
 
 
-def _first_largest(values: NDArray[np.int64], starts: NDArray[np.intp]) -> NDArray[np.intp]:
+def _first_largest(values: NDArray[np.generic], starts: NDArray[np.intp]) -> NDArray[np.intp]:
     """Row of each context's largest value, the first of several, in the order of the files."""
     ends = np.append(starts[1:], len(values))
     return np.array([start + int(np.argmax(values[start:end])) for start, end in zip(starts, ends, strict=True)])

@@ -42,7 +42,8 @@ from shannon_game.experiments.papers.provo.appendices import Lists, appendix_lis
 from shannon_game.experiments.papers.provo.appendix_figures import last_losses
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration, corpus_words
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
-from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
+from shannon_game.experiments.papers.provo.stored import Floats, StoredLists, in_order_of, without_word
+from shannon_game.experiments.papers.provo.tokens import token_oracles
 
 _TABLE = Path(__file__).parents[1] / "provo_published.csv"
 """Values of the paper and of its stored results."""
@@ -70,12 +71,10 @@ class LegacyResults:
     """By quantity, see the published table."""
     lists: Mapping[str, Floats]
     """By the name of the stored list: one value a context, in its order. NaN where the samples are not public."""
-    items: Mapping[str, Items]
-    """Positions of the contexts of every list."""
 
 
-def legacy_results(study: xr.Dataset) -> LegacyResults:
-    """Compute everything of the paper's code that the public files allow."""
+def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyResults:
+    """Compute everything of the paper's code that the public files allow, oracles of tokens by GPT-2's vocabulary."""
     if "result_name" not in study.dims or "model" not in study.dims:
         problem = "holds no stored results; the experiments without legacy in their names work for every cloze study"
         raise InputError(problem, source="legacy", field="study")
@@ -85,12 +84,12 @@ def legacy_results(study: xr.Dataset) -> LegacyResults:
         legacy.model(name)
     appendices = appendix_lists(study)
     spread = spread_of_oracles({name: values for name, (values, _) in appendices.items()})
-    lists = legacy.lists | appendices
-    return LegacyResults(
-        {**legacy.numbers, **appendix_calibration(study), **spread, **last_losses(study)},
-        {name: values for name, (values, _) in lists.items()},
-        {name: items for name, (_, items) in lists.items()},
-    )
+    token_lists, token_errors = token_oracles(study, vocabulary) if vocabulary else ({}, {})
+    lists = legacy.lists | appendices | token_lists
+    numbers = {**legacy.numbers, **appendix_calibration(study), **token_errors, **spread, **last_losses(study)}
+    if "tvd/gpt2/stored list" in numbers and "tvd/oracle2-oracle1" in numbers:
+        numbers["tvd/gpt2 minus oracles"] = numbers["tvd/gpt2/stored list"] - numbers["tvd/oracle2-oracle1"]
+    return LegacyResults(numbers, {name: values for name, (values, _) in lists.items()})
 
 
 class _Legacy:
@@ -238,7 +237,7 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
 def published_table() -> pd.DataFrame:
     """Published values: ``legacy`` is of the paper's code, NaN if unknown; `tolerance` is its own, as text."""
     rows = pd.read_csv(_TABLE, dtype=str, keep_default_na=False)
-    printed, is_code = pd.to_numeric(rows["printed"]), rows["quantity"].str.endswith(", the authors' code")
+    printed, is_code = pd.to_numeric(rows["printed"]), rows["origin"] == "counted"
     table = pd.DataFrame(
         {
             "quantity": rows["select"].str.removeprefix("quantity="),
@@ -246,7 +245,7 @@ def published_table() -> pd.DataFrame:
             "paper": printed.where(~is_code),
             "tolerance": rows["tolerance"],
             "expected": rows["expected"].where(~is_code),
-            "note": rows["source"].str.partition("; ")[2],
+            "source": rows["source"],
         }
     )
     return table.groupby("quantity", sort=False, as_index=False).first().fillna({"expected": ""})

@@ -19,18 +19,25 @@ from shannon_game.experiments.papers.provo.results import (
     published_table,
     stored_comparison,
 )
-from shannon_game.experiments.papers.provo.stored import StoredLists
+from shannon_game.inference.settings import UserPath
 
 
-@experiment(OracleSettings)
-def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
+class TvdLegacySettings(OracleSettings):
+    """Settings of :func:`tvd_legacy`."""
+
+    vocabulary: UserPath | None = None
+    """GPT-2's tokenizer.json, with which the oracles of appendix D are computed too (extra lm)."""
+
+
+@experiment(TvdLegacySettings)
+def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResult:
     """Give published, legacy and clean values side by side, and compare the stored lists element by element.
 
     The study is the public repository; the settings are those of the clean values, as the legacy ones have none.
     """
     words = words_of(settings, study, chosen_models(settings, study, needed=False))
     clean, refused = players_tvd(study, words, settings)
-    results = legacy_results(study)
+    results = legacy_results(study, settings.vocabulary)
     table = legacy_table(results, clean)
     lists = stored_comparison(study, results)
     off = lists[lists["largest_difference"] > 1e-6]
@@ -40,7 +47,7 @@ def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
         "`clean` treats the words of both sides alike, drops what is no word, and splits each context's answers by "
         f"itself. {len(lists)} stored lists were computed again from the public samples "
         f"({int(lists['n_compared'].sum()):,} values); the largest difference is "
-        f"{lists['largest_difference'].max():.1e} (`stored_lists.csv`; `stored_only.csv` has lists without samples)."
+        f"{lists['largest_difference'].max():.1e} (`stored_lists.csv`)."
     )
     return ExperimentResult(
         table,
@@ -53,7 +60,7 @@ def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
         },
         text,
         warnings,
-        tables={"stored_lists": lists, "stored_only": stored_only(study, results)},
+        tables={"stored_lists": lists},
     )
 
 
@@ -64,18 +71,6 @@ def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
     width = max(map(len, found.values()), default=0)
     rows = [np.pad(values, (0, width - len(values)), constant_values=np.nan) for values in found.values()]
     return xr.Dataset({"tvd_to_oracle": (("player", "context"), np.stack(rows))}, {"player": list(found)})
-
-
-def stored_only(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame:
-    """Means of the stored lists that no public sample gives again; of the improved ones only those of share 0."""
-    stored = StoredLists(study)
-    rows = [
-        {"list": name, "n_stored": len(stored.values(name)), "mean": float(stored.values(name).mean())}
-        for name in stored.names
-        if (not name.startswith("cal_metrics_improved_model") or "/0/" in name)
-        and np.isnan(results.lists.get(name, np.array([np.nan]))).all()
-    ]
-    return pd.DataFrame(rows, columns=["list", "n_stored", "mean"])
 
 
 def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:
@@ -91,7 +86,7 @@ def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame
             "difference": ours - table["legacy"],
             "paper": table["paper"],
             "clean": [_clean_value(str(name), known) for name in table.index],
-            "note": table["note"].fillna(""),
+            "source": table["source"].fillna(""),
         }
     ).reset_index(names="quantity")
 

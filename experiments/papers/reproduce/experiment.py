@@ -45,7 +45,7 @@ from shannon_game.inference.settings import Count, Names, Settings, UserPath, se
 
 TABLE_COLUMNS = (
     *("paper", "where", "quantity", "unit", "published", "ours", "difference", "tolerance", "verdict", "reason"),
-    *("part", "source"),
+    *("part", "origin", "source"),
 )
 
 _WITHOUT_OUTPUTS = {"data missing": DATA_MISSING, "not run": NOT_RUN, "failed": PART_FAILED}

@@ -15,7 +15,7 @@ import pandas as pd
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import markdown_plain, markdown_table
-from shannon_game.experiments.papers.published_study import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
+from shannon_game.experiments.papers.published_study import ORIGINS, REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
 from shannon_game.experiments.papers.reproduce.parts import (
     ADDED,
     DISPLAYS,
@@ -36,13 +36,15 @@ _SECTION = re.compile(r"^## ", re.MULTILINE)
 
 def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     """Say how many values got which verdict, and what was not run."""
-    agree = int(table["verdict"].isin(_AGREE).sum())
+    agree = table["verdict"].isin(_AGREE)
+    printed = table["origin"] == "printed"
     without = int(table["ours"].isna().sum())
     states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
     parts = ", ".join(f"{number} {state}" for state, number in states.items())
     return (
-        f"**{agree:,} of {len(table):,} published values are reproduced.** Of {without:,} there is no value of ours; "
-        f"the reason stands beside each. Parts: {parts}."
+        f"**{agree.sum():,} of {len(table):,} published values are reproduced**: {(agree & printed).sum():,} of "
+        f"{printed.sum():,} that the texts print, {(agree & ~printed).sum():,} of {(~printed).sum():,} that we counted "
+        f"from public files. Of {without:,} there is no value of ours; the reason stands beside each. Parts: {parts}."
     )
 
 
@@ -74,10 +76,12 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _counts(table: pd.DataFrame) -> str:
-    """Values by verdict and paper, as Markdown."""
-    found = pd.crosstab(table["verdict"], table["paper"], margins=True, margins_name="all")
+    """Values by verdict, paper and origin, as Markdown."""
+    by_paper = pd.crosstab(table["verdict"], table["paper"], margins=True, margins_name="all")
+    by_origin = pd.crosstab(table["verdict"], table["origin"], margins=True, margins_name="all")
+    found = by_paper.join(by_origin.drop(columns="all").reindex(columns=ORIGINS, fill_value=0))
     rows = [name for name in (*VERDICTS, "all") if name in found.index]
-    return markdown_table(found.loc[rows, [*dict.fromkeys(table["paper"]), "all"]].reset_index())
+    return markdown_table(found.loc[rows, [*dict.fromkeys(table["paper"]), *ORIGINS, "all"]].reset_index())
 
 
 def _displays(table: pd.DataFrame, paper: str) -> list[tuple[Display, str]]:
@@ -120,6 +124,7 @@ def _table(values: pd.DataFrame) -> list[str]:
             "ours": _number(row.ours, row.published),
             "difference": _difference(row.difference),
             "verdict": row.verdict,
+            "origin": row.source if row.origin == "printed" else row.origin,
             "note": str(reasons.index(row.reason) + 1) if row.reason else "",
         }
         for row in rows_of(values)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.documents import document_tokens
+from shannon_game.estimators.documents.study import document_tokens
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.rankings import validate_ranking_study
 from shannon_game.experiments.harness.registry import EXTRAS

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from shannon_game.estimators.bets import BetSimulation, simulate_bet_study, validate_bet_study
+from shannon_game.estimators.bets import validate_bet_study
+from shannon_game.estimators.bets.simulation import BetSimulation, simulate_bet_study
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.inference.settings import settings_of, to_dataclass
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 BetsSimulatedSettings = settings_of(BetSimulation, "BetsSimulatedSettings", base=Seeded)
 """The fields of :class:`~shannon_game.estimators.bets.simulation.BetSimulation`, and ``seed``."""
@@ -24,7 +22,7 @@ BetsSimulatedSettings = settings_of(BetSimulation, "BetsSimulatedSettings", base
 def bets_simulated(settings: Any) -> xr.Dataset:
     """Simulate a bet study whose losses are known.
 
-    See :func:`shannon_game.estimators.bets.simulate_bet_study`.
+    See :func:`shannon_game.estimators.bets.simulation.simulate_bet_study`.
 
     Examples
     --------

@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import validate_bet_study
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -20,8 +21,6 @@ from shannon_game.experiments.studies.parsing import Note, add_notes
 from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import OneTable
 from shannon_game.inference.settings import Positive, Settings
-
-FloatArray = NDArray[np.float64]
 
 # percent that were rounded to whole ones add up to 99 or 101
 _SLACK = 0.015
@@ -94,11 +93,6 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     """Load a table of bets as a bet study.
 
     See :func:`bet_study`.
-
-    Examples
-    --------
-    >>> from shannon_game import bet_table
-    >>> study = bet_table(path="bets.csv", models={"gpt2": {"target": "lp_target", "word": "lp"}})  # doctest: +SKIP
     """
     return _study_of(settings.read("bet", settings.columns.given.values()), settings, name=settings.path.stem)
 

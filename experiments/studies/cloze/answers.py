@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from shannon_game.estimators.cloze import StudyWords, study_words, word_rules
 from shannon_game.experiments.studies.parsing import Note
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 _SMALL_SHARE = 0.02
 _SHOWN = 10

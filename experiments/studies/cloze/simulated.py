@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.estimators.cloze import ClozeSimulation, simulate_cloze_study, validate_cloze_study
 from shannon_game.estimators.errors import InputError
@@ -14,10 +15,6 @@ from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.inference.settings import settings_of, to_dataclass
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 ClozeSimulatedSettings = settings_of(ClozeSimulation, "ClozeSimulatedSettings", base=Seeded)
 """The fields of :class:`~shannon_game.estimators.cloze.simulation.ClozeSimulation`, and ``seed``."""

@@ -30,12 +30,6 @@ def collected_study(settings: CollectedSettings) -> xr.Dataset:
     A study of the game's kind (:data:`KIND_OF_GAME`), which the attribute ``kind`` names. Participants are
     pseudonyms. Answers of training rounds, attention checks, pilots and people who withdrew are left out, and
     counted in the notes.
-
-    Examples
-    --------
-    >>> from shannon_game import collected_study, perplexity
-    >>> study = collected_study(url="sqlite:///collect.sqlite", sessions="complete")  # doctest: +SKIP
-    >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """
     found = read_collection(settings)
     if settings.game == "comparison":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -26,8 +27,6 @@ from shannon_game.inference.settings import Count, Positive, Settings, settings_
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import xarray as xr
 
 
 _SOURCE = "study designed_simulated"
@@ -70,8 +69,6 @@ class DesignedSettings(Seeded):
     """Share of the participants who answer anything."""
     player: Literal["belief", "equation_6"] = "belief"
     """What people report: their belief, or the posterior that the reference is the true token and the other drawn."""
-    posterior_weight: float = 1.0
-    """Of equation_6: how much of ln g goes into the report."""
 
 
 @loader(DesignedSettings)
@@ -115,7 +112,6 @@ def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
         private_sd_nats=settings.private_sd_nats,
         bots=settings.bots,
         player=settings.player,
-        posterior_weight=settings.posterior_weight,
     )
     return validate_comparison_study(_with_models(study, logprob, target, settings.generator))
 

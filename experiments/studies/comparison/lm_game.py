@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.comparison import is_word_token, same_token, validate_comparison_study
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.comparison.study import same_token
+from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, parse, question_file
@@ -28,12 +30,6 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     questions are read, and the study has no responses: the layout as ``+exp=build_study`` writes it.
 
     Probabilities are in (0, 1), log-probabilities in nats.
-
-    Examples
-    --------
-    >>> from shannon_game import lm_game, perplexity
-    >>> study = lm_game(root="FOLDER", participants="complete")  # doctest: +SKIP
-    >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """
     parsed = _parsed(settings)
     study = parsed.drop_dims("row").drop_vars("same").assign_coords(model=parsed["model"].to_numpy().tolist())
@@ -134,6 +130,7 @@ def _refuse(rows: pd.DataFrame, bad: pd.Series[bool], column: str, right: str) -
 
 def _keep_participants(kept: Kept, settings: LmGameSettings) -> None:
     people, counts = kept.rows["participant"], []
+    kept.notes.append(Note("participants who answered questions of the sets", people.nunique()))
     passes, whole = set[str](), set[str]()
     completed = pd.Series(False, kept.rows.index)
     for name, questions in settings.questions_by_set.items():

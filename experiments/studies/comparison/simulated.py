@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import xarray as xr
 
-from shannon_game.estimators.comparison import is_word_token, response_positions, validate_comparison_study
+from shannon_game.estimators.comparison import validate_comparison_study
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import add_note
+from shannon_game.estimators.layout import add_note, response_positions
 from shannon_game.experiments.harness.result import loader
 from shannon_game.inference.settings import Settings, settings_of, to_dataclass
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _SOURCE = "study simulated"
 

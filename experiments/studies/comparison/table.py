@@ -59,14 +59,6 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     """Load a comparison study from two tables.
 
     See :func:`comparison_study`.
-
-    Examples
-    --------
-    >>> from shannon_game import comparison_table, perplexity
-    >>> study = comparison_table(  # doctest: +SKIP
-    ...     pairs="pairs.csv", answers="answers.csv", generator="gpt2", columns={"participant": "worker"}
-    ... )
-    >>> perplexity(study).table  # doctest: +SKIP
     """
 
     def read(which: str, of: str, needed: Sequence[str]) -> Table | None:

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.comparison import candidate_sources, response_positions, validate_comparison_study
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.comparison.study_sources import candidate_sources
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import item_labels, item_positions
+from shannon_game.estimators.layout import item_labels, item_positions, response_positions
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.studies.comparison.table_columns import CANDIDATE, TARGET
 

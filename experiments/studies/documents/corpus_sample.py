@@ -76,11 +76,6 @@ def corpus_sample(settings: CorpusSampleSettings) -> xr.Dataset:
     """Load documents of a large corpus as a documents study.
 
     Documents are named by their row.
-
-    Examples
-    --------
-    >>> from shannon_game import corpus_sample
-    >>> corpus_sample(path="openwebtext", n_documents=10_000, seed=1)  # doctest: +SKIP
     """
     rows = _parquet(settings) if settings.path is not None else _dataset(settings)
     chosen = np.arange(rows.n_rows, dtype=np.intp)

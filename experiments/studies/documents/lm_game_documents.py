@@ -42,11 +42,6 @@ def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
     """Load the documents of the top-1 game as a documents study.
 
     Documents in the order of their numbers.
-
-    Examples
-    --------
-    >>> from shannon_game import lm_game_documents
-    >>> study = lm_game_documents(root="FOLDER", documents=[0, 99])  # doctest: +SKIP
     """
     game = GameFiles.open(settings, (DOCUMENT_FOLDER,))
     names, others = _names(game, settings)

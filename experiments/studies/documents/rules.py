@@ -6,7 +6,7 @@ import hashlib
 
 import xarray as xr
 
-from shannon_game.estimators.documents import rules_texts
+from shannon_game.estimators.documents.rules import rules_texts
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study

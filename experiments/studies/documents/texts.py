@@ -128,11 +128,6 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
     xarray.Dataset
         ``text`` and ``split`` by ``document``.
 
-    Raises
-    ------
-    InputError
-        For a column that is not there and for what is no text.
-
     Examples
     --------
     >>> from shannon_game import text_study

@@ -46,13 +46,6 @@ def written(settings: WrittenSettings) -> xr.Dataset:
     model wrote no word are left out and counted.
 
     Splits ``people`` and the writer's name.
-
-    Examples
-    --------
-    >>> from shannon_game import written
-    >>> study = written(path="FOLDER", prompt_words=40)  # doctest: +SKIP
-    >>> sorted(set(study["split"].values.tolist()))  # doctest: +SKIP
-    ['people', 'smollm2']
     """
     from shannon_game.inference.lm.forward import with_bos  # noqa: PLC0415 - torch
     from shannon_game.inference.lm.generation import generate  # noqa: PLC0415

@@ -98,12 +98,6 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
 
     The study has targets, guesses, whole texts, and the accuracies of language models that the files hold; ``row_id``
     (response) is the row's own number.
-
-    Examples
-    --------
-    >>> from shannon_game import lm_game_top1
-    >>> study = lm_game_top1(root="FOLDER", items="word_tokens")  # doctest: +SKIP
-    >>> float(study["correct"].mean())  # doctest: +SKIP
     """
     # the other files are verified as they are read: only the guesses say which documents are needed
     game = GameFiles.open(settings, (DOCUMENT_FOLDER, RESULT_FOLDER), [RESPONSE_FILE])

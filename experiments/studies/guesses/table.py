@@ -87,11 +87,6 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     """Load a table of guesses as a guess study.
 
     See :func:`guess_study`.
-
-    Examples
-    --------
-    >>> from shannon_game import guess_table
-    >>> study = guess_table(path="guesses.csv", columns={"order": "trial"})  # doctest: +SKIP
     """
     return _study_of(settings.read("guess", settings.columns.given.values()), settings, name=settings.path.stem)
 

@@ -60,11 +60,6 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
     a ranking study, ``part`` (token) is "main" or "repeats", and the scores that the workbooks store are kept as
     ``stored_linear``, ``stored_reciprocal``, ``stored_exponential_01``, ``stored_exponential_03`` and
     ``stored_perplexity`` (of the whole window), to compare with.
-
-    Examples
-    --------
-    >>> from shannon_game import rank_perplexity
-    >>> study = rank_perplexity(part="main")  # doctest: +SKIP
     """
     archives = [archive for archive in ARCHIVES if settings.part in ("all", archive.part)]
     folder = settings.root or public_folder("rank_perplexity") or _fetched(settings, archives)

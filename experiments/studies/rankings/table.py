@@ -46,13 +46,7 @@ class RankingTableSettings(OneTable):
 
 @loader(RankingTableSettings)
 def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
-    """Load a table of ranked tokens as a ranking study; see :func:`ranking_study` for its columns.
-
-    Examples
-    --------
-    >>> from shannon_game import ranking_table
-    >>> study = ranking_table(path="ranks.csv")  # doctest: +SKIP
-    """
+    """Load a table of ranked tokens as a ranking study; see :func:`ranking_study` for its columns."""
     return _study(settings.read("ranked token", _REQUIRED), settings.path.stem)
 
 
@@ -84,19 +78,10 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
     >>> import pandas as pd
     >>> from shannon_game import ranking_study
     >>> from shannon_game.estimators.rankings import score_study
-    >>> ranks = pd.DataFrame(
-    ...     {
-    ...         "model": "gpt2",
-    ...         "text": "moby",
-    ...         "context_length": 8,
-    ...         "window": "1",
-    ...         "position": [0, 0, 1, 1],
-    ...         "reference_token": [" whale", " whale", " sea", " sea"],
-    ...         "rank": [1, 2, 1, 2],
-    ...         "token": [" whale", " ship", " air", " sea"],
-    ...         "logprob_nats": [-0.5, -1.5, -0.7, -0.9],
-    ...     }
-    ... )
+    >>> rows = [[0, " whale", 1, " whale", -0.5], [0, " whale", 2, " ship", -1.5]]
+    >>> rows += [[1, " sea", 1, " air", -0.7], [1, " sea", 2, " sea", -0.9]]
+    >>> columns = ["position", "reference_token", "rank", "token", "logprob_nats"]
+    >>> ranks = pd.DataFrame(rows, columns=columns).assign(model="gpt2", text="moby", context_length=8, window="1")
     >>> float(score_study(ranking_study(ranks)).reciprocal.mean())
     0.75
     """

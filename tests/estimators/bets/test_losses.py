@@ -10,13 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shannon_game.estimators import bets
+from shannon_game.estimators.bets.calibration import stakes_and_outcomes
 from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.bets.losses import bracket_losses, model_losses, outcome_stakes, spread_nats, stake_ranks
+from shannon_game.estimators.bets.simulation import BetSimulation, simulate_bet_study
+from shannon_game.estimators.bets.tables import bet_items, bet_participants
 from shannon_game.estimators.documents import crossed_mean
 from shannon_game.estimators.errors import InputError
 from tests.oracles import bets as reference
 from tests.same import assert_same
 
-SMALL = bets.BetSimulation(n_items=12, n_participants=4, n_answers=8, vocab_size=40)
+SMALL = BetSimulation(n_items=12, n_participants=4, n_answers=8, vocab_size=40)
 
 
 def losses_of(study: object, *back_offs: str) -> dict[str, np.ndarray]:
@@ -25,7 +29,7 @@ def losses_of(study: object, *back_offs: str) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("model", ["generator", "text"])
 def test_losses_are_those_of_the_definition(model: str) -> None:
-    study = bets.simulate_bet_study(SMALL, np.random.default_rng(2))
+    study = simulate_bet_study(SMALL, np.random.default_rng(2))
     np.testing.assert_allclose(bets.bet_losses(study, model), reference.losses(study, model), rtol=1e-9)
 
 
@@ -43,17 +47,17 @@ def test_a_back_off_spreads_one_unit() -> None:
         study["target_logprob"].values[:] = np.log(p[at])
         study["bet_logprob"].values[:] = np.log(p[:2])
         for name in total:
-            total[name] += float(np.exp(-bets.spread_nats(study, name, vocab_size=6)[0]))
+            total[name] += float(np.exp(-spread_nats(study, name, vocab_size=6)[0]))
     assert total == pytest.approx({"lm": 1.0, "uniform": 1.0})
 
 
 def test_honest_bets_with_the_belief_as_back_off_cost_the_belief_s_loss() -> None:
     """A person who stakes the text's own probabilities, the text being the back-off, loses the text's surprisal."""
-    sizes = bets.BetSimulation(
+    sizes = BetSimulation(
         n_items=30, n_answers=20, participant_noise=0, sharpness=1, sharpness_spread=0, n_chips=100_000_000
     )
-    study = bets.simulate_bet_study(sizes, np.random.default_rng(4))
-    np.testing.assert_allclose(bets.bet_losses(study, "text"), bets.model_losses(study, "text"), atol=1e-3)
+    study = simulate_bet_study(sizes, np.random.default_rng(4))
+    np.testing.assert_allclose(bets.bet_losses(study, "text"), model_losses(study, "text"), atol=1e-3)
     np.testing.assert_allclose(bets.bet_losses(study, "text"), study["true_loss_nats"].values, atol=1e-3)
     assert bets.bet_losses(study, "floor").mean() < study["true_loss_nats"].values.mean()
 
@@ -61,14 +65,14 @@ def test_honest_bets_with_the_belief_as_back_off_cost_the_belief_s_loss() -> Non
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n_named=st.integers(1, 6))
 def test_no_back_off_costs_less_than_the_floor(seed: int, n_named: int) -> None:
-    sizes = bets.BetSimulation(n_items=5, n_participants=2, n_answers=4, n_named=n_named, vocab_size=40)
-    study = bets.simulate_bet_study(sizes, np.random.default_rng(seed))
+    sizes = BetSimulation(n_items=5, n_participants=2, n_answers=4, n_named=n_named, vocab_size=40)
+    study = simulate_bet_study(sizes, np.random.default_rng(seed))
     losses = losses_of(study, "floor", "generator", "text", "uniform")
-    named = bets.outcome_stakes(study)[1]
+    named = outcome_stakes(study)[1]
     for name in ("generator", "text", "uniform"):
         assert (losses[name] >= losses["floor"] - 1e-12).all()
         assert_same(losses[name][named], losses["floor"][named])
-    found = bets.bracket_losses({name: losses[name] for name in ("generator", "text", "uniform")})
+    found = bracket_losses({name: losses[name] for name in ("generator", "text", "uniform")})
     means = [losses[name].mean() for name in ("generator", "text", "uniform")]
     assert (found.lower_nats, found.upper_nats) == pytest.approx((min(means), max(means)))
 
@@ -82,10 +86,9 @@ def test_zero_stakes_are_refused_or_counted_and_never_replaced() -> None:
     who, where = study["participant"].values, study["response_item"].values
     with pytest.raises(InputError, match=r"infinite at answer 1 \(1 such\)"):
         bets.estimate_bet_loss(losses, who, where)
-    found = bets.estimate_bet_loss(losses, who, where, zero="count", reference=bets.model_losses(study))
+    found = bets.estimate_bet_loss(losses, who, where, zero="count", reference=model_losses(study))
     assert (found.n_zero, found.n_responses, found.n_unasked) == (1, 5, 0)
     assert found.loss_nats == pytest.approx(losses[np.isfinite(losses)].mean())
-    assert "1 more with nothing on what came" in found.headline()
 
 
 def test_a_back_off_that_leaves_the_target_alone_costs_nothing() -> None:
@@ -96,8 +99,8 @@ def test_a_back_off_that_leaves_the_target_alone_costs_nothing() -> None:
     for p in (0.1, 0.3, 0.7):  # logarithms and exponentials that do not cancel to the last digit
         study["target_logprob"].values[0, 1] = np.log(p)
         study["bet_logprob"].values[0, 2:4] = np.log([(1 - p) / 3, 2 * (1 - p) / 3])
-        assert bets.spread_nats(study, "lm")[1] >= 0
-        assert bets.spread_nats(study, "lm")[1] < 1e-12
+        assert spread_nats(study, "lm")[1] >= 0
+        assert spread_nats(study, "lm")[1] < 1e-12
 
 
 def test_unasked_answers_are_counted() -> None:
@@ -111,8 +114,8 @@ def test_unasked_answers_are_counted() -> None:
 
 
 def test_the_gap_is_of_the_same_answers() -> None:
-    study = bets.simulate_bet_study(SMALL, np.random.default_rng(5))
-    loss, generator = bets.bet_losses(study), bets.model_losses(study)
+    study = simulate_bet_study(SMALL, np.random.default_rng(5))
+    loss, generator = bets.bet_losses(study), model_losses(study)
     found = bets.estimate_bet_loss(
         loss, study["participant"].values, study["response_item"].values, reference=generator
     )
@@ -139,12 +142,12 @@ def test_honest_stakes_are_calibrated_and_bold_ones_are_not() -> None:
     """12,000 stakes: of honest people who know the text the error is sampling alone, of bold ones .05 and more."""
     errors = {}
     for sharpness in (1.0, 2.5):
-        sizes = bets.BetSimulation(
+        sizes = BetSimulation(
             n_items=400, n_participants=40, n_answers=50, participant_noise=0, sharpness=sharpness,
             sharpness_spread=0, n_chips=1000,
         )  # fmt: skip
-        study = bets.simulate_bet_study(sizes, np.random.default_rng(6))
-        errors[sharpness] = bets.calibrate_stakes(**bets.stakes_and_outcomes(study)).calibration_error
+        study = simulate_bet_study(sizes, np.random.default_rng(6))
+        errors[sharpness] = bets.calibrate_stakes(**stakes_and_outcomes(study)).calibration_error
     assert errors[1.0] < 0.02
     assert errors[2.5] > 0.05
 
@@ -176,18 +179,18 @@ def test_stakes_rank_by_size_then_by_naming() -> None:
     study = bet_study().copy(deep=True)
     # Bo's answer to item 0 has two equal stakes; make its second word the target
     study["bet_hit"].values[7] = True
-    rank, n_named = bets.stake_ranks(study)
+    rank, n_named = stake_ranks(study)
     assert rank.tolist() == [1, np.inf, 2, 2, 2, np.inf]
     assert n_named.tolist() == [2] * 6
 
 
 def test_tables_bear_the_owner_s_ids() -> None:
     study = bet_study().assign(item_id=("item", np.array(["one", "two", "three"], dtype=object)))
-    items = bets.bet_items(study, losses_of(study, "generator", "uniform"))
+    items = bet_items(study, losses_of(study, "generator", "uniform"))
     assert items["item"].tolist() == ["one", "two", "three"]
     assert items["n_responses"].tolist() == [2, 2, 2]
     np.testing.assert_allclose(items["surprisal_nats_lm"], -np.log([0.5, 0.25, 0.125]))
-    people = bets.bet_participants(study, losses_of(study, "generator"))
+    people = bet_participants(study, losses_of(study, "generator"))
     assert people["participant"].tolist() == ["Ann", "Bo"]
     total = (people["loss_nats_generator"] * people["n_responses"]).sum()
     assert total == pytest.approx(bets.bet_losses(study).sum())

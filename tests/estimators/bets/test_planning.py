@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shannon_game.estimators.bets import expected_bet_losses
+from shannon_game.estimators.bets.simulation import expected_bet_losses
 
 
 def test_one_chip_more_or_less_from_the_belief_itself() -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.bets import BetSimulation, simulate_bet_study, validate_bet_study
+from shannon_game.estimators.bets import validate_bet_study
 from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.bets.simulation import BetSimulation, simulate_bet_study
 from shannon_game.estimators.errors import InputError
 
 

@@ -108,18 +108,14 @@ def test_rows_keep_the_order_in_which_words_were_seen() -> None:
 
 def test_exact_distance_needs_a_distribution() -> None:
     p = Distributions(np.array([0]), np.array([0]), np.array([1.0]), 1)
-    assert tvd_exact(p, [0.3], [0.7])[0] == pytest.approx(0.7)
-    with pytest.raises(InputError, match=r"words of context 0 have 0.300000 and all others 0.500000"):
-        tvd_exact(p, [0.3], [0.5])
+    assert tvd_exact(p, [0.3])[0] == pytest.approx(0.7)
     with pytest.raises(InputError, match="should be probabilities"):
         tvd_exact(p, [-0.1])
     # known to rounding: a sum of one and a hair leaves nothing, and nothing at all is left of the mass
     assert tvd_exact(p, [1 + 1e-9])[0] == pytest.approx(0, abs=1e-8)
     two = Distributions(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, 0.5, 0.5]), 2)
-    with pytest.raises(InputError, match=r"words of context 1 have 1.200000 and all others -0.200000"):
+    with pytest.raises(InputError, match=r"1.200000 over the words of context 1"):
         tvd_exact(two, [0.5, 0.6, 0.6])
-    with pytest.raises(InputError, match=r"words of context 1 have 0.700000 and all others 0.400000"):
-        tvd_exact(two, [0.5, 0.4, 0.3], [0.5, 0.4])
     # several models at once
     np.testing.assert_allclose(tvd_exact(two, [[0.5, 0.4, 0.3], [1, 1, 0]]), [[0.5, 0.3], [0, 0.5]])
     more = Distributions(two.context, two.word, two.probability, 3)
@@ -142,15 +138,8 @@ def test_probabilities_at_words_that_a_distribution_does_not_list() -> None:
 def test_proportions() -> None:
     done = distributions_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2)
     np.testing.assert_allclose(done.probability, [0.5, 0.5, 1.0])
-    kept = distributions_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2, rescale=False)
-    np.testing.assert_allclose(kept.mass, [0.6, 0.5])
-    whole = distributions_from_proportions([1, 1, 1], [0, 3, 3], [0.5, 0.25, 0.25], n_contexts=3, rescale=False)
-    np.testing.assert_allclose(whole.mass, [0, 1, 0])
-    assert whole.word.tolist() == [0, 3]
     none = distributions_from_proportions([0, 0], [-1, 2], [0.5, 0.0], n_contexts=1)
     assert none.word.size == 0
-    with pytest.raises(InputError, match=r"sums to 1.2000 in context 0"):
-        distributions_from_proportions([0, 0], [0, 1], [0.6, 0.6], n_contexts=1, rescale=False)
 
 
 def test_baseline_of_unequal_sides_is_the_mean_over_all_ways_to_deal() -> None:

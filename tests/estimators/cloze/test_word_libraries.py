@@ -106,9 +106,9 @@ def test_without_the_extra_it_is_named(
 
     monkeypatch.setattr(errors, "find_spec", find)
     from shannon_game.estimators import word_spans
-    from shannon_game.estimators.cloze import word_libraries
+    from shannon_game.estimators.cloze.words import lemmatizer
 
     word_spans._icu.cache_clear()
-    word_libraries.lemmatizer.cache_clear()
+    lemmatizer.cache_clear()
     with pytest.raises(InputError, match=rf"{missing} not installed; .*\[words\]"):
         normalise_words(["cat"], word_rules("clean", changes))

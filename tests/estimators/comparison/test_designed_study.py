@@ -18,12 +18,12 @@ from shannon_game.estimators.comparison import (
     SCHEMES,
     ParticipantPopulation,
     QuestionDesign,
-    candidate_tokens,
     log_ratio_from_report,
     simulate_designed_study,
     validate_comparison_study,
 )
 from shannon_game.estimators.comparison.importance import study_proposals
+from shannon_game.estimators.comparison.study import candidate_tokens
 from shannon_game.estimators.errors import InputError
 from tests.same import assert_same_study
 

@@ -15,13 +15,12 @@ from shannon_game.estimators.comparison import (
     comparison_participants,
     estimate_perplexity,
     group_terms,
-    log_terms,
-    response_pairs,
     subsample_responses,
     validate_comparison_study,
 )
 from shannon_game.estimators.comparison.importance import balanced_logprob, drawn_responses, mixture_logprob
 from shannon_game.estimators.comparison.log_means import plain_log_mean
+from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import (
     answered_study,

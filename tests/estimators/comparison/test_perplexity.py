@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.comparison import (
-    ESTIMATORS,
-    RoundingScheme,
-    candidate_log_terms,
-    estimate_perplexity,
-    player_names,
-    reference_loss,
-    response_pairs,
-    subsample_responses,
-    true_loss,
-)
+from shannon_game.estimators.comparison import ESTIMATORS, RoundingScheme, estimate_perplexity, subsample_responses
+from shannon_game.estimators.comparison.perplexity import reference_loss, true_loss
+from shannon_game.estimators.comparison.terms import candidate_log_terms, player_names, response_pairs
 from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.oracles.comparison_game import gap_and_errors, round_half_even_tenths, terms_by_item

@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 
 from shannon_game.estimators.comparison import (
     FREE_ANSWER,
-    KnownContexts,
     ParticipantPopulation,
-    QuestionPlan,
-    QuestionState,
-    assumed_belief,
-    known_contexts,
     next_question,
     question_state,
     rounding_scheme,
-    simulate_adaptive,
+)
+from shannon_game.estimators.comparison.planning.adaptive import QuestionState, question_gains, question_probabilities
+from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan, simulate_adaptive
+from shannon_game.estimators.comparison.planning.questions import (
+    KnownContexts,
+    assumed_belief,
+    known_contexts,
     simulate_questions,
 )
-from shannon_game.estimators.comparison.planning.adaptive import question_gains, question_probabilities
 
 EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
 

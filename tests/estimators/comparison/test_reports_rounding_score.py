@@ -12,16 +12,15 @@ from shannon_game.estimators.comparison import (
     SCHEMES,
     RoundingScheme,
     expected_score,
-    log_odds_scale,
     log_ratio_from_report,
     optimal_report,
     rational_report,
-    report_boxes,
     report_from_log_ratio,
     round_reports,
     score,
     two_alternative_report,
 )
+from shannon_game.estimators.comparison.rounding import log_odds_scale, report_boxes
 from shannon_game.estimators.errors import InputError
 from tests.oracles.comparison_game import nearest, round_half_even_tenths
 

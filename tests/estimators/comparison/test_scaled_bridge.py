@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shannon_game.estimators.comparison import (
-    ParticipantPopulation,
-    TokenPool,
-    known_contexts,
-    scaled_bridge,
-    simulate_questions,
-    token_pool,
-)
+from shannon_game.estimators.comparison import ParticipantPopulation, TokenPool, scaled_bridge, token_pool
+from shannon_game.estimators.comparison.planning.questions import known_contexts, simulate_questions
 from shannon_game.estimators.comparison.scaled_bridge import even_slopes, pool_errors
 from tests.oracles.bridge import scaled_bridge_scores
 

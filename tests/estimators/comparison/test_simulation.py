@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare, kstest
 
-from shannon_game.estimators.comparison import HUMAN, is_word_token, same_token
+from shannon_game.estimators.comparison import HUMAN
 from shannon_game.estimators.comparison.diagnostics import pareto_khat
 from shannon_game.estimators.comparison.simulation.language import simulate_language
 from shannon_game.estimators.comparison.simulation.participants import (
@@ -23,6 +23,8 @@ from shannon_game.estimators.comparison.simulation.settings import (
     SimulationSettings,
 )
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.comparison.study import same_token
+from shannon_game.estimators.documents.tokens import is_word_token
 from tests.same import assert_same
 
 if TYPE_CHECKING:

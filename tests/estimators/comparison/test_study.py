@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.comparison import (
-    candidate_sources,
-    has_free_answers,
-    is_word_token,
-    response_positions,
-    same_token,
-    validate_comparison_study,
-)
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.comparison.study import same_token
+from shannon_game.estimators.comparison.study_sources import candidate_sources, has_free_answers
+from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import add_note, notes
+from shannon_game.estimators.layout import add_note, notes, response_positions
 from tests.estimators.comparison.comparison_studies import put, small_study, study_with_answers
 
 Row = tuple[str, Callable[[xr.Dataset], xr.Dataset], str]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from shannon_game.estimators.comparison import scaled_bridge, study_pool
+from shannon_game.estimators.comparison import scaled_bridge
 from shannon_game.estimators.comparison.examples import designed_study
+from shannon_game.estimators.comparison.token_pool import study_pool
 from tests.estimators.comparison.comparison_studies import answered_study
 
 

@@ -11,11 +11,10 @@ from shannon_game.estimators.comparison import (
     comparison_participants,
     estimate_gap,
     estimate_perplexity,
-    log_terms,
-    response_pairs,
     score,
     simulate_comparison_study,
 )
+from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
 
 STUDY = simulate_comparison_study(

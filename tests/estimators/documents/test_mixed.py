@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from shannon_game.estimators import documents
+from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError
 
 # reaction times (ms) of 18 people on 10 days without sleep: Belenky et al. (2003), lme4's data set sleepstudy
@@ -100,7 +101,7 @@ def test_held_out_densities_are_those_of_the_conditional_distribution() -> None:
     fold = its["word"] % 3
     columns = {"x": its["x"]}
     fit = documents.mixed_regression(its["values"], columns, its["reader"], its["word"], slope="x")
-    found = documents.held_out_loglik(its["values"], columns, fold, its["reader"], its["word"], slope="x")
+    found = held_out_loglik(its["values"], columns, fold, its["reader"], its["word"], slope="x")
     # the correlation of the reader's effects is no field: the best of a grid, by the criterion itself
     theta = np.array([fit.sd_word, fit.sd_reader, 0.0, fit.sd_slope, fit.sd_residual])
     x = np.column_stack([np.ones(its["x"].size), its["x"]])
@@ -123,7 +124,7 @@ def test_held_out_densities_are_those_of_the_conditional_distribution() -> None:
     assert min(np.abs(densities(share) - found).max() for share in np.linspace(-1, 1, 2001)) < 2e-3
     # least squares, one value at a time
     y, plain = its["values"][:9], {"x": its["x"][:9]}
-    left = documents.held_out_loglik(y, plain, np.arange(9))
+    left = held_out_loglik(y, plain, np.arange(9))
     slope, level = np.polyfit(plain["x"][1:], y[1:], 1)
     residual = y[1:] - slope * plain["x"][1:] - level
     assert left[0] == pytest.approx(norm.logpdf(y[0], slope * plain["x"][0] + level, np.sqrt((residual**2).sum() / 6)))

@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 from scipy import stats
 
-from shannon_game.estimators.documents import RulesText, rules_texts
-from shannon_game.estimators.documents.rules import COLOURS
+from shannon_game.estimators.documents.rules import COLOURS, RulesText, rules_texts
 
 _RULE = re.compile(r"Every (\w+) is (?:a )?(\w+)\.")
 
@@ -50,4 +49,3 @@ def test_answers_are_uniform_and_the_seed_decides() -> None:
         one.text for one in rules_texts(3, n_noise=[2], seed=5)
     ]
     assert isinstance(texts[0], RulesText)
-    assert "among 0 sentences" in texts[0].headline()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.documents import document_tokens, validate_documents_study
+from shannon_game.estimators.documents import validate_documents_study
+from shannon_game.estimators.documents.study import document_tokens
 from shannon_game.estimators.errors import InputError
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shannon_game.estimators.guesses import guess_items, with_model_answers
+from shannon_game.estimators.guesses import with_model_answers
+from shannon_game.estimators.guesses.tables import guess_items
 from tests.estimators.guesses.guess_studies import guess_study
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -133,10 +134,22 @@ def test_texts_are_held_out_whole_and_once() -> None:
     study = cloze_study(answers(), columns=COLUMNS)
     text = study["text_id"].to_numpy().astype(str)
     items = np.arange(12, dtype=np.intp)
-    folds = text_folds(study, items, n_folds=4, n_texts=5, rng=np.random.default_rng(0))
+    cut: dict[str, Any] = {"n_folds": 4, "n_texts": 5, "in_order": False, "n_validation_texts": 0}
+    folds = text_folds(study, items, rng=np.random.default_rng(0), **cut)
     assert sorted(len(fold.held_out) for fold in folds) == [2, 2, 2, 4]
     for fold in folds:
         assert not set(text[fold.training]) & set(text[fold.held_out])
         assert len(fold.training) + len(fold.held_out) == 10
     held_out = np.concatenate([fold.held_out for fold in folds])
     assert len(set(held_out.tolist())) == len(held_out) == 10
+
+
+def test_folds_in_order_with_texts_for_validation() -> None:
+    """Appendix F cuts the first texts into neighbouring parts, and the last ones validate."""
+    study = cloze_study(answers(), columns=COLUMNS)
+    text = study["text_id"].to_numpy().astype(str)
+    cut: dict[str, Any] = {"n_folds": 2, "n_texts": None, "in_order": True, "n_validation_texts": 2}
+    folds = text_folds(study, np.arange(12, dtype=np.intp), rng=np.random.default_rng(0), **cut)
+    assert [sorted(set(text[fold.held_out])) for fold in folds] == [["t0", "t1"], ["t2", "t3"]]
+    assert [sorted(set(text[fold.training])) for fold in folds] == [["t2", "t3"], ["t0", "t1"]]
+    assert [sorted(set(text[fold.validation])) for fold in folds] == [["t4", "t5"]] * 2

@@ -224,6 +224,22 @@ def test_gains_compare_two_models_on_the_same_times(tmp_path: Path) -> None:
     assert by_name.table["player"].tolist() == ["noisy"]
 
 
+def test_plain_sums_of_tokens_are_taken_where_they_are_asked_for(tmp_path: Path) -> None:
+    """An endpoint's words.csv has no surprisal that takes the end of the word into account."""
+    rng = np.random.default_rng(5)
+    words = written_words(tmp_path, rng)
+    read_by_people(words, rng).to_csv(tmp_path / "times.csv", index=False)
+    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "columns": {"participant": "who"}}
+    wanted = reading_times(texts_of(words), **given).table["slope"]
+    table = pd.read_csv(tmp_path / "words.csv")
+    table = table.assign(sum_bits=table["surprisal_nats"] / np.log(2), surprisal_nats=np.nan)
+    table.to_csv(tmp_path / "words.csv", index=False)
+    with pytest.raises(InputError, match=r"is empty for exact.*sum_bits"):
+        reading_times(texts_of(words), **given)
+    found = reading_times(texts_of(words), **given, surprisal_column="sum_bits").table["slope"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 def test_a_baseline_model_is_a_control_of_all_others(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     words = written_words(tmp_path, rng)

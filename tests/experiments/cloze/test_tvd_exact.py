@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.cloze.words import normalise_words, word_rules
+from shannon_game.experiments.cloze.live_words import word_forms
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.lm.language_model import encode
-from shannon_game.inference.lm.word_forms import word_forms
 from shannon_game.inference.lm.words import word_log_probs
 from tests.experiments.command import run_experiment
 from tests.experiments.tiny_language_models import named, write_models

@@ -9,8 +9,6 @@ from starlette.testclient import TestClient
 
 from shannon_game.experiments.collect.surveys import right_answers
 
-__all__ = ["PASSWORD", "Player", "csrf_of", "logged_in", "order_of", "step_of"]
-
 
 def csrf_of(page: Any) -> str:
     return re.search(r'name="csrf" value="([^"]+)"', page.text)[1]  # type: ignore[index]

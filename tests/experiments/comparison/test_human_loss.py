@@ -13,8 +13,9 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from shannon_game import experiments
-from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge, study_pool
+from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge
 from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS

@@ -404,6 +404,6 @@ def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(own["probability"], [*expected, np.nan])
     np.testing.assert_allclose(own["sum_bits"], own["surprisal_bits"])
     assert result.table.set_index("model").loc["n", "loss_nats"] == pytest.approx(-np.log(expected).mean())
-    assert any("n does not know 1 words and marks, off among them" in warning for warning in result.warnings)
+    assert any("n: 1 words and marks are unknown" in warning for warning in result.warnings)
     regions = result.tables["regions"].query("model == 'n'")["surprisal_nats"]
     np.testing.assert_allclose(regions, [-np.log(expected[:2]).sum(), np.nan])

@@ -16,10 +16,9 @@ from shannon_game.experiments.guesses.accuracy.figures import (
     participants_figure,
     practice_figure,
 )
-from shannon_game.experiments.guesses.accuracy.people import people_table
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
-from shannon_game.experiments.guesses.accuracy.summary import summary
+from shannon_game.experiments.guesses.accuracy.summary import people_table, summary
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult

@@ -12,10 +12,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.choice import CHOICES
 from shannon_game.experiments.harness.command_line import one_line
 from shannon_game.experiments.harness.job import SHARED
 from shannon_game.experiments.harness.registry import _OWN, KINDS, Entry, entry_of, load_target
+from shannon_game.experiments.harness.result import CHOICES
 from tests.experiments.command import ROOT, TINY, config, prepared, run
 
 

@@ -13,6 +13,7 @@ from shannon_game import provo
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures, training_losses
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration
+from shannon_game.experiments.papers.provo.tokens import drawn_oracles, token_oracles
 from tests.experiments.studies.cloze import tiny_provo
 
 ORACLE = "Additional_Experiments/Appendix_A/uncertainty_results/cal_metrics_oracle.json"
@@ -115,3 +116,38 @@ def test_malformed_losses(content: object, message: str, tmp_path: Path) -> None
     write(folder / TRAINING.format("1-10"), content)
     with pytest.raises(InputError, match=message):
         provo(root=folder)
+
+
+def test_oracles_of_tokens_are_cut_as_the_code_cuts_them() -> None:
+    tokens = [1] * 9 + [2] * 32
+    found = drawn_oracles(tokens)
+    assert {name: len(drawn) for name, drawn in found.items()} == {"dis_1": 20, "dis_2": 20, "boot_1": 20, "boot_2": 20}
+    # the two halves are all tokens but the odd one, in any order
+    both = sorted(found["dis_1"] + found["dis_2"])
+    assert both in ([1] * 8 + [2] * 32, [1] * 9 + [2] * 31)
+    # the global generator with these seeds, as the paper's code has it
+    random.seed(1)
+    assert found["boot_2"] == random.choices(tokens, k=20)
+
+
+def test_a_vocabulary_gives_the_oracles_of_tokens(root: Path, tmp_path: Path) -> None:
+    """First letters as tokens: people who give one letter alone are as far from nobody."""
+    tokenizers = pytest.importorskip("tokenizers")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pairs = [("\u0120", letter) for letter in letters]
+    names = [*letters, "\u0120", *map("".join, pairs)]
+    model = tokenizers.models.BPE({name: number for number, name in enumerate(names)}, pairs)
+    made = tokenizers.Tokenizer(model)
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.save(str(tmp_path / "tokenizer.json"))
+    lists, errors = token_oracles(provo(root=root), tmp_path / "tokenizer.json")
+    assert len(lists) == 8
+    assert set(errors) >= {"ece/appendix D/oracle1/human", "ece/appendix D/oracle2/human"}
+    for name, (values, _) in lists.items():
+        known = values[~np.isnan(values)]
+        assert len(known), name
+        assert (known >= 0).all()
+        assert "TVD" not in name or (known <= 1).all()
+    (tmp_path / "empty.json").write_text("{}")
+    with pytest.raises(InputError, match="vocabulary: is no tokenizer"):
+        token_oracles(provo(root=root), tmp_path / "empty.json")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections import Counter
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -29,7 +31,12 @@ from shannon_game.experiments.papers.published_study import (
 )
 from shannon_game.experiments.papers.ranks_published import read_published
 from shannon_game.experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
+from tests.conftest import DATA as PUBLIC_DATA
 from tests.experiments.command import ROOT, config
+
+TEXTS = Path(os.environ.get("SHANNON_SEEDS") or PUBLIC_DATA.parent / "seeds")
+PLACE = re.compile(r"(?P<file>\d{3}\.txt) line (?P<line>\d+)(, number (?P<number>\d+))?")
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +68,29 @@ def test_places_parts_and_reasons(rows) -> None:
         if number != 0 and row["tolerance"] == row["tolerance"]:
             assert row["tolerance"] < abs(number), name
     misprints = Counter(row["where"] for row in rows if row["expected"] == EXPLAINED)
-    assert misprints == {"appendix A": 4, "figure 3": 1}
+    assert misprints == {"appendix A": 4, "figure 3": 1, "appendix C, both texts": 2}
+
+
+def test_what_is_called_printed_stands_in_the_texts(rows) -> None:
+    """Digit by digit: in a table at its place of the line, in a sentence somewhere in it, 0.29 as 29% too."""
+    if not TEXTS.is_dir():
+        pytest.skip(f"the papers' texts are not at {TEXTS}; set SHANNON_SEEDS to their folder")
+    lines = {path.name: path.read_text(encoding="utf-8").split("\n") for path in TEXTS.glob("*.txt")}
+    for row in rows:
+        place = PLACE.search(str(row["source"]))
+        assert (place is not None) or row["origin"] == "counted", row["value"]
+        if place is None or row["origin"] == "counted":
+            continue
+        line = lines[place["file"]][int(place["line"]) - 1].replace("\\text{e-}", "e-")
+        found = [Decimal(number).as_tuple() for number in NUMBER.findall(line)]
+        value = number_of(str(row["printed"]))
+        if place["number"]:
+            assert found[int(place["number"]) - 1] == value.as_tuple(), row["value"]
+        elif value == 0:
+            assert Decimal(0).as_tuple() in found, row["value"]
+        else:
+            as_share = {value.scaleb(2).as_tuple()} if f"{value.scaleb(2)}%" in line.replace("\\%", "%") else set()
+            assert {value.as_tuple(), abs(value).as_tuple(), *as_share} & {*found}, row["value"]
 
 
 def test_the_plan_is_consistent(rows) -> None:
@@ -86,6 +115,7 @@ GOOD = {
     "table": "table.csv",
     "select": "player=human",
     "column": "gap_nats",
+    "origin": "printed",
     "source": "my paper",
 }
 HEADER = ",".join(COLUMNS).encode() + b"\n"
@@ -115,10 +145,11 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         (b"paper,where\na,b\n", "header: is paper, where; should be paper, where, quantity"),
         (HEADER, "has a header and no row"),
         (HEADER + b"one,two\n", "row 2, quantity: is empty"),
-        (HEADER + b"," * 20, "cannot be read as CSV: .* Expected 13 fields in line 2, saw 21"),
+        (HEADER + b"," * 20, "cannot be read as CSV: .* Expected 14 fields in line 2, saw 21"),
         ({"printed": "29%"}, r"row 2: printed: is '29%'"),
         ({"quantity": " "}, "row 2, quantity: is empty"),
         ({"source": ""}, "source: is empty"),
+        ({"origin": "seen"}, "origin: is 'seen', should be printed or counted"),
         ({"tolerance": "wide"}, "row 2, tolerance: is 'wide'"),
         ({"tolerance": "-1"}, "tolerance: is .*larger than zero"),
         ({"tolerance": "0"}, "tolerance: is .*larger than zero"),

@@ -90,9 +90,7 @@ def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
 def test_what_could_not_be_used_is_a_warning_of_the_result(study, tmp_path: Path) -> None:
     with serving(FakeEndpoint(lambda number: "truncated" if number == 2 else None)) as endpoint:
         result = ranked(study, *overrides(endpoint.url, tmp_path, "+models.api.backoff_s=0"))
-    assert [text for text in result.warnings if text.startswith("1 x calls without a usable answer")] == list(
-        result.warnings
-    )
+    assert [text for text in result.warnings if "1 calls without a usable answer" in text] == list(result.warnings)
     assert result.warnings
 
 

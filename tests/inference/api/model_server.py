@@ -29,6 +29,8 @@ class ModelEndpoint(FakeEndpoint):
         is_chat = path.endswith("chat/completions")
         prompt = self.prompt(body["messages"]) if is_chat else self.start + body["prompt"]
         ids: list[int] = self.model.tokenizer(prompt, add_special_tokens=False)["input_ids"]
+        if "echo" in body or "prompt_logprobs" in body:
+            return self.scored(ids, body)
         n_prompt, n_ranked = len(ids), int((body.get("top_logprobs") if is_chat else body.get("logprobs")) or 0)
         ends = {self.model.tokenizer.eos_token_id, self.model.bos_id}
         generator = torch.Generator().manual_seed(int(body.get("seed", 0)))
@@ -51,6 +53,28 @@ class ModelEndpoint(FakeEndpoint):
         choice |= {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
         choice["logprobs"] = (listed_chat if is_chat else listed_plain)(positions) if n_ranked else None
         usage = {"prompt_tokens": n_prompt, "completion_tokens": len(positions)}
+        return json.dumps({"model": self.name, "choices": [choice], "usage": usage}).encode()
+
+    def scored(self, ids: list[int], body: dict[str, Any]) -> bytes:
+        """A prompt's own tokens, by ``echo`` with one more token, or by ``prompt_logprobs``."""
+        with torch.inference_mode():
+            logits = self.model.module(input_ids=torch.tensor([ids])).logits[0].double()
+        logprob = torch.log_softmax(logits, dim=-1)
+        own = [float(logprob[at, token]) for at, token in enumerate(ids[1:])]
+        ranks = [int((logprob[at] > value).sum()) + 1 for at, value in enumerate(own)]
+        names = list(map(self.text, ids))
+        choice: dict[str, Any] = {"index": 0, "finish_reason": "length", "text": self.text(int(logprob[-1].argmax()))}
+        if body.get("echo"):
+            names.append(choice["text"])
+            given = {"tokens": names, "token_logprobs": [None, *own, float(logprob[-1].max())]}
+            choice |= {"text": "".join(names), "logprobs": given}
+        else:
+            entries = zip(ids[1:], own, ranks, names[1:], strict=True)
+            choice["prompt_logprobs"] = [
+                None,
+                *({str(i): {"logprob": p, "rank": r, "decoded_token": name}} for i, p, r, name in entries),
+            ]
+        usage = {"prompt_tokens": len(ids), "completion_tokens": 1}
         return json.dumps({"model": self.name, "choices": [choice], "usage": usage}).encode()
 
     def prompt(self, messages: list[dict[str, str]]) -> str:

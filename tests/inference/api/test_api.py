@@ -114,6 +114,27 @@ def test_reuse_never_conditions_on_other_text_than_the_reference(tmp_path: Path,
     assert wrong
 
 
+def test_an_exhaustive_run_ends_after_so_many_calls(tmp_path: Path) -> None:
+    """What it scores is the beginning of what a whole run scores; the last call is used to its end."""
+    given, shown = windows(3, 20), []
+    with serving(FakeEndpoint(never)) as endpoint:
+        chosen = settings(endpoint.url, reuse=True, max_tokens=6)
+        whole = score_windows(given, chosen, tmp_path / "whole.db").to_dataframe()
+    with serving(FakeEndpoint(never)) as endpoint:
+        few = chosen.changed(base_url=endpoint.url, calls_per_window=2)
+        assert estimate_cost(given, few).n_calls_most == 6
+        study = score_windows(given, few, tmp_path / "few.db", progress=lambda n, total: shown.append((n, total)))
+        assert sum(endpoint.charged.values()) == 6
+    assert shown[-1] == (60, 60)
+    keys = ["window", "position", "rank"]
+    both = study.to_dataframe().reset_index().merge(whole.reset_index(), on=keys, suffixes=("", "_whole"))
+    assert (both["ranked_token"] == both["ranked_token_whole"]).all()
+    n_tokens = study.to_dataframe().groupby("window")["position"].nunique()
+    assert len(both) == len(study.to_dataframe())
+    assert n_tokens.min() >= 2
+    assert n_tokens.max() > 2
+
+
 def test_faults_lose_no_call_and_double_none(tmp_path: Path) -> None:
     with serving(FakeEndpoint(three_in_ten(1))) as endpoint:
         study = score_windows(windows(8, 10), settings(endpoint.url), tmp_path / "store.db")
@@ -131,7 +152,7 @@ def test_faults_lose_no_call_and_double_none(tmp_path: Path) -> None:
         again = score_windows(windows(8, 10), settings(endpoint.url), tmp_path / "store.db")
         assert endpoint.n_requests == before
     assert again.drop_attrs().equals(study.drop_attrs())
-    assert any(note["level"] == "warning" and note["count"] == ledger.n_unsure for note in notes(study))
+    assert any(note["level"] == "warning" and f"{ledger.n_unsure} calls" in note["text"] for note in notes(study))
 
 
 RUN = """
@@ -296,9 +317,8 @@ def test_a_key_that_cannot_be_used_is_not_shown(
 
 
 def test_a_sampled_token_besides_the_best() -> None:
-    found = positions_of(
-        {"choices": [{"logprobs": {"tokens": ["z"], "top_logprobs": [{"z": -9, "a": -1, "b": -2}]}}]}, 2
-    )
+    answer = {"choices": [{"logprobs": {"tokens": ["z"], "top_logprobs": [{"z": -9, "a": -1, "b": -2}]}}]}
+    found = positions_of(answer, call_for(settings("https://host/v1", top_logprobs=2), "text"))
     assert found[0].token == ("a", "b")
     assert found[0].sampled == "z"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shannon_game.inference.api.calls import UnusableAnswerError, WrongAnswerError
-from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions, chat_call
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions, chat_call, read_answer
 from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
 from tests.inference.api.fake_server import KEY, serving, three_in_ten
@@ -19,6 +19,9 @@ from tests.inference.api.test_api import settings
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "*")
+
+
+CALL = chat_call(settings("http://localhost"), ChatQuestion("", "Hello", max_tokens=5))
 
 
 def echo(system: str, user: str) -> tuple[str, dict[str, float]]:
@@ -100,10 +103,10 @@ def test_a_question_without_a_usable_answer_does_not_end_the_others(tmp_path: Pa
 )
 def test_answers_that_cannot_be_used(answer, error) -> None:
     with pytest.raises(error):
-        answer_reader(settings("http://localhost"))(answer)
+        read_answer(answer, CALL)
 
 
 def test_a_refusal_is_an_answer_and_a_cut_one_is_not_finished() -> None:
-    read = answer_reader(settings("http://localhost"))
-    assert read({"choices": [{"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"}]}).text == "No."
-    assert not read({"choices": [{"message": {"content": "99"}, "finish_reason": "length"}]}).finished
+    refused = {"choices": [{"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"}]}
+    assert read_answer(refused, CALL).text == "No."
+    assert not read_answer({"choices": [{"message": {"content": "99"}, "finish_reason": "length"}]}, CALL).finished

@@ -278,7 +278,7 @@ def test_bytes_after_an_answer_are_no_answer_to_another_prompt(extra: str, late_
         chosen = settings(url, "v", concurrency=1)
 
         async def ask() -> list[list[Position]]:
-            async with ApiClient(chosen, store, lambda found: positions_of(found, 20)) as client:
+            async with ApiClient(chosen, store, positions_of) as client:
                 found = []
                 for prompt in ("one", "two", "three"):
                     found.append(await client.answer(call_for(chosen, prompt)))

@@ -9,6 +9,7 @@ import pytest
 
 from shannon_game.estimators import bets
 from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.bets.simulation import BetSimulation, simulate_bet_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.bets.recalibration import held_out_losses, recalibrated_losses
 from shannon_game.inference.bets.sbc import recalibration_sbc, small_recalibration_design
@@ -30,7 +31,7 @@ def test_held_out_losses_are_those_of_the_groups() -> None:
     rows = group(idata, "log_likelihood")["came"].to_numpy().reshape(40, -1)
     # never below the loss with the answer seen: leaving it out cannot help it
     assert (found.loss_nats >= data.spread_nats - np.log(np.exp(rows).mean(axis=0)) - 1e-6).all()
-    other = recalibration_data(bets.simulate_bet_study(bets.BetSimulation(), np.random.default_rng(0)))
+    other = recalibration_data(simulate_bet_study(BetSimulation(), np.random.default_rng(0)))
     with pytest.raises(InputError, match="answer: are not those of the data"):
         held_out_losses(idata, other)
 
@@ -41,8 +42,8 @@ def test_known_exponents_are_recovered(seed_offset: int) -> None:
 
     The 90% intervals of 20 participants hold the truth in 14 or more but once in 500 seeds.
     """
-    sizes = bets.BetSimulation(n_chips=1000, participant_noise=0, n_items=400, n_answers=50)
-    study = bets.simulate_bet_study(sizes, np.random.default_rng(seed_offset))
+    sizes = BetSimulation(n_chips=1000, participant_noise=0, n_items=400, n_answers=50)
+    study = simulate_bet_study(sizes, np.random.default_rng(seed_offset))
     data = recalibration_data(study, "uniform", vocab_size=500)
     model = recalibration_model(data)
     drawn = sample(model, sampler="pymc", draws=200, tune=200, chains=2, cores=1, seed=1 + seed_offset)

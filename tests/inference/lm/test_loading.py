@@ -262,3 +262,29 @@ def test_without_a_network(folder, folder_of, tmp_path):
     assert "someone--pickled" in refused
     assert "safetensors" in refused
     assert "names 'pytorch_model.bin', should name a .safetensors file of this folder" in hidden
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize("memory", ["1KB", "90KB"])
+def test_a_model_in_parts_gives_the_same_numbers(folder_of, family: str, memory: str) -> None:
+    """Cards are none here: what the processor's memory may not hold stays on the disk."""
+    pytest.importorskip("accelerate")
+    contexts = tiny_models.contexts(12, 300)
+    whole = tiny_models.load(folder_of(family))
+    parts = tiny_models.load(folder_of(family), device="spread", max_memory={"cpu": memory})
+    assert "disk" in parts.module.hf_device_map.values()
+    assert parts.identity == whole.identity
+    assert (parts.split_head, parts.tree_attention) == (whole.split_head, whole.tree_attention)
+    assert score_documents(parts, contexts).drop_attrs().equals(score_documents(whole, contexts).drop_attrs())
+    found, expected = (next_token_distributions(its, contexts, whole=True) for its in (parts, whole))
+    assert found.drop_attrs().equals(expected.drop_attrs())
+
+
+@pytest.mark.parametrize("more", [{"n_layers": 1}, {"compile": True}, {"source": "smollm2", "path": None}])
+def test_what_a_model_in_parts_cannot_have(more: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="device: is 'spread'"):
+        ModelSettings(**{"name": "m", "source": "folder", "path": "m", "device": "spread"} | more)
+    both = ModelSettings(name="m", source="folder", path="m", device="spread", max_memory={0: "1GB", "cpu": "1GB"})
+    assert json.loads(json.dumps(both.record(), sort_keys=True)) == both.record()
+    with pytest.raises(InputError, match="max_memory: is set"):
+        ModelSettings(name="m", source="folder", path="m", max_memory={"cpu": "1GB"})

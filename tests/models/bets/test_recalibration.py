@@ -9,6 +9,8 @@ import pytest
 
 from shannon_game.estimators import bets
 from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.bets.losses import model_losses
+from shannon_game.estimators.bets.simulation import BetSimulation, simulate_bet_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.bets.recalibration import recalibrated_losses
 from shannon_game.inference.examples import stand_in_posterior
@@ -18,7 +20,7 @@ from shannon_game.models.bets.recalibration import recalibration_model
 from shannon_game.models.bets.recalibration_data import RecalibrationData, recalibration_data
 from tests.oracles import bets as reference
 
-SMALL = bets.BetSimulation(n_items=6, n_participants=3, n_answers=5, n_named=3, vocab_size=20)
+SMALL = BetSimulation(n_items=6, n_participants=3, n_answers=5, n_named=3, vocab_size=20)
 
 
 def rows_at(data: RecalibrationData, exponent: float, share: float) -> np.ndarray:
@@ -32,7 +34,7 @@ def rows_at(data: RecalibrationData, exponent: float, share: float) -> np.ndarra
 
 @pytest.mark.parametrize(("back_off", "mix"), [("generator", "back_off"), ("uniform", "back_off"), ("text", "cells")])
 def test_the_likelihood_is_that_of_single_answers(back_off: str, mix: str) -> None:
-    study = bets.simulate_bet_study(SMALL, np.random.default_rng(1))
+    study = simulate_bet_study(SMALL, np.random.default_rng(1))
     data = recalibration_data(study, back_off, mix=mix, vocab_size=20)
     np.testing.assert_allclose(data.mixed.sum(axis=1), 1)
     for exponent, share in ((0.6, 0.2), (2.0, 0.01)):
@@ -44,11 +46,11 @@ def test_the_likelihood_is_that_of_single_answers(back_off: str, mix: str) -> No
 
 
 def test_stakes_as_they_are_cost_what_they_cost() -> None:
-    study = bets.simulate_bet_study(SMALL, np.random.default_rng(2))
+    study = simulate_bet_study(SMALL, np.random.default_rng(2))
     data = recalibration_data(study, mix="back_off")
     np.testing.assert_allclose(data.spread_nats - rows_at(data, 1, 1e-12), bets.bet_losses(study), rtol=1e-9)
     # and all of the back-off is its own loss
-    np.testing.assert_allclose(data.spread_nats - rows_at(data, 1, 1 - 1e-12), bets.model_losses(study), rtol=1e-6)
+    np.testing.assert_allclose(data.spread_nats - rows_at(data, 1, 1 - 1e-12), model_losses(study), rtol=1e-6)
 
 
 def test_zero_stakes_have_a_finite_loss_and_gradient() -> None:
@@ -69,7 +71,7 @@ def test_zero_stakes_have_a_finite_loss_and_gradient() -> None:
 
 
 def test_losses_by_draw_are_those_of_the_model() -> None:
-    data = recalibration_data(bets.simulate_bet_study(SMALL, np.random.default_rng(3)))
+    data = recalibration_data(simulate_bet_study(SMALL, np.random.default_rng(3)))
     model = recalibration_model(data)
     posterior = group(stand_in_posterior(model), "posterior")
     rows = log_likelihood(model).of_draws(posterior)["came"]

@@ -9,10 +9,11 @@ import pymc as pm
 import pytest
 from scipy.special import expit
 
-from shannon_game.estimators.comparison import response_positions, same_token
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.comparison.study import same_token
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import response_positions
 from shannon_game.models.comparison.calibration import calibration_model
 from shannon_game.models.comparison.calibration_data import favoured_outcomes
 from tests.estimators.comparison.comparison_studies import small_study

@@ -24,7 +24,6 @@ from shannon_game.experiments.collect.surveys import right_answers
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
-__all__ = ["HANDS", "PATIENCE_MS", "SIZES", "Hand", "How", "Person", "Site", "chromium", "open_browser", "serving"]
 
 How = Literal["keyboard", "mouse"]
 SIZES: Mapping[int, int] = {1366: 768, 390: 844}

@@ -111,8 +111,8 @@ def test_reports_survive_being_percentages() -> None:
     ("change", "message"),
     [
         ({"notes": "no json"}, "notes: is not valid JSON"),
-        ({"notes": "{}"}, "notes: is {}, should be a list of objects"),
-        ({"notes": '[{"text": 1}]'}, "notes: is .*, should be a list of objects"),
+        ({"notes": "{}"}, "notes: is {}; should be a valid list"),
+        ({"notes": '[{"text": 1}]'}, r"notes, text: is 1 at \[0\]; should be a valid string"),
         ({"notes": 5}, "notes: is .*5.*, should be a text"),
         ({"format": np.array([1, 2])}, r"format: is array\(\[1, 2\]\), should be a text"),
         ({"format": "other"}, "format: is 'other', this version"),

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.comparison import response_positions, same_token, validate_comparison_study
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.comparison.study import same_token
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import notes
+from shannon_game.estimators.layout import notes, response_positions
 from shannon_game.experiments.harness.job import load_study
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.lm_game_archive import MANIFEST

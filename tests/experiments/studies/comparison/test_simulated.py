@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from shannon_game.estimators.comparison import is_word_token, response_positions
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
-from shannon_game.estimators.layout import notes
+from shannon_game.estimators.documents.tokens import is_word_token
+from shannon_game.estimators.layout import notes, response_positions
 from shannon_game.experiments.harness.job import load_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.command import config

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.documents import document_tokens
+from shannon_game.estimators.documents.study import document_tokens
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.documents.lm_game_documents import lm_game_documents

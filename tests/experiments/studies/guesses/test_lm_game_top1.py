@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.guesses import enough_answers, pooled_accuracy
+from shannon_game.estimators.guesses import pooled_accuracy
+from shannon_game.estimators.guesses.accuracy import enough_answers
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.guesses.lm_game_top1 import lm_game_top1

@@ -12,13 +12,11 @@ import xarray as xr
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.estimators.rankings.study import conditioned_on_other_text, score_study
-from shannon_game.experiments.papers.ranks_published import read_published
 from shannon_game.experiments.studies.rankings.rank_perplexity import rank_perplexity
 from shannon_game.experiments.studies.rankings.table import ranking_table, write_ranking_table
 from tests.experiments.studies.rankings import tiny_ranks
 from tests.oracles.rank_perplexity import perplexity
 from tests.oracles.rank_perplexity import scores as plain_scores
-from tests.oracles.rank_perplexity_published import make_published
 
 SCORES = ("linear", "reciprocal", "exponential_01", "exponential_03")
 
@@ -56,13 +54,6 @@ def test_every_stored_row_score(published_study: xr.Dataset) -> None:
     keys = ["text", "context_length", "window", "model"]
     ours = np.exp(-table.groupby(keys)["logprob"].transform("mean"))
     np.testing.assert_allclose(ours, stored, rtol=1e-12)
-
-
-def test_the_table_of_printed_values_is_what_the_workbooks_give(rank_perplexity_root: Path, tmp_path: Path) -> None:
-    make_published(rank_perplexity_root, tmp_path / "again.csv")
-    again = pd.read_csv(tmp_path / "again.csv", keep_default_na=False, na_values={"context_length": [""]})
-    found = read_published()[list(again)]
-    pd.testing.assert_frame_equal(found, again, check_dtype=False)
 
 
 def test_facts_of_the_data(published_study: xr.Dataset) -> None:
