@@ -22,6 +22,21 @@ read_run <- function(folder) {
   setNames(lapply(files, read), sub("\\.csv$", "", basename(files)))
 }
 
+# Surprisal of sentences under language models, as the tables of +exp=surprisal ($words, $tokens, ...): of a data frame
+# with a column of texts, and perhaps one of ids. More settings follow, such as "experiment.method=pll".
+surprisal <- function(sentences, models = "smollm2", text = "text", id = NULL, ..., python = "python") {
+  folder <- tempfile("surprisal")
+  dir.create(folder)
+  write.csv(sentences, file.path(folder, "sentences.csv"), row.names = FALSE, na = "", fileEncoding = "UTF-8")
+  settings <- c("+exp=surprisal", paste0("study.path=", folder, "/sentences.csv"), paste0("study.text_field=", text),
+                if (!is.null(id)) paste0("study.id_field=", id), paste0("model=[", paste(models, collapse = ","), "]"),
+                paste0("hydra.run.dir=", folder, "/run"), "output.print=false", ...)
+  # R's libraries are not those of Python
+  status <- system2(python, c("-m", "shannon_game", shQuote(settings)), env = "LD_LIBRARY_PATH=")
+  if (status != 0) stop("the run ended with exit code ", status)
+  read_run(file.path(folder, "run"))
+}
+
 # A table of items with a column gap_nats_PLAYER (or another stem) for every player, as one row an item and player.
 long_items <- function(items, stem = "gap_nats_") {
   columns <- grep(paste0("^", stem), names(items), value = TRUE)

@@ -28,7 +28,7 @@ from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
-from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
     Times,
     TimesColumns,
@@ -41,6 +41,7 @@ from shannon_game.experiments.cloze.reading_words import (
     united,
 )
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, words_of
+from shannon_game.experiments.harness.figures import player_colours
 from shannon_game.experiments.harness.marks import mark, named
 from shannon_game.experiments.harness.plots import bars
 from shannon_game.experiments.harness.questions import bullets, one_panel
@@ -349,9 +350,9 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
 def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "") -> Figure:
     """Slope of reading times on every player's surprisal, of the word itself and of previous words."""
     players = list(dict.fromkeys(slopes["player"]))
-    palette = colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
+    palette = player_colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
     lags = sorted(set(slopes["words_before"]))
-    width = max(3.35, 1.3 + len(lags) * (0.75 + 0.15 * len(players)))
+    width = float(np.clip(1.3 + len(lags) * (0.75 + 0.15 * len(players)), 3.35, 6.7))
     with one_panel(width, 2.9, "Surprisal in reading times", study_name) as (fig, axes):
         for at, name in enumerate(players):
             its = slopes[slopes["player"] == name]

@@ -176,22 +176,24 @@ def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits",
     models = list(dict.fromkeys(words["model"]))
     colour = player_colours(models)
     first = words[words["model"] == models[0]].head(_SHOWN)
-    fig = new_figure(max(4.0, 0.36 * len(first) + 1), 3.0)
+    # a column of a journal: words stand below one another, so that they stay legible
+    fig = new_figure(3.35, 1.5 + 0.18 * len(first))
     axes = fig.add_subplot()
     for name in models:
         own = words[words["model"] == name].head(_SHOWN).reset_index(drop=True)
         for _, text in own.groupby("document", sort=False):
-            axes.plot(text.index, text[column], marker="o", markersize=4, color=colour[name])
+            axes.plot(text[column], text.index, marker="o", markersize=4, color=colour[name])
     # a text begins where the numbers of its words do
     for at in np.flatnonzero(first["word_num"].to_numpy() == 1)[1:]:
-        axes.axvline(at - 0.5, color="0.7", linewidth=0.8)
-    axes.set_xticks(np.arange(len(first)), _labels(first), rotation=45, ha="right")
-    axes.set_ylabel(f"{what}, bits")
+        axes.axhline(at - 0.5, color="0.7", linewidth=0.8)
+    axes.set_yticks(np.arange(len(first)), _labels(first))
+    axes.set_ylim(len(first) - 0.5, -0.5)
+    axes.set_xlabel(f"{what}, bits")
     if (words[column].dropna() >= 0).all():
-        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
     else:
-        axes.set_ylim(top=0)
-    light_grid(axes, "y")
+        axes.set_xlim(right=0)
+    light_grid(axes, "x")
     if len(models) > 1:
         named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])
     said = what[:1].upper() + what[1:]

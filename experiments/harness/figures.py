@@ -85,11 +85,11 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
     scale: dict[str, Any] = {f"{which}scale": "log", f"{which}lim": (low, high)}
     axes.set(**scale)
     for steps in _TICK_STEPS:  # as few round numbers as are enough
-        ticks = [step * 10**power for power in range(-3, 7) for step in steps if low <= step * 10**power <= high]
+        ticks = [step * 10**power for power in range(-3, 20) for step in steps if low <= step * 10**power <= high]
         if len(ticks) >= least:
             break
     if len(ticks) >= 2:
-        number_ticks(axis, ticks)
+        number_ticks(axis, ticks[:: 1 + len(ticks) // 8])
     axis.set_minor_formatter(NullFormatter())
     light_grid(axes, which)
 

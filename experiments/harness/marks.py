@@ -32,8 +32,10 @@ def mark(
 
 
 def named(figure: Figure, handles: Sequence[Any], columns: int = 3) -> None:
-    """Put a legend below the figure."""
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)))
+    """Put a legend below the figure, in as many columns as its width has room for."""
+    longest = max(len(str(each.get_label())) for each in handles)
+    room = int(14 * figure.get_figwidth() / (longest + 5))
+    figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(columns, len(handles), room)))
 
 
 def percent(axis: Axis) -> None:

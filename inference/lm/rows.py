@@ -99,10 +99,13 @@ class TokenScores:
 
         return torch.from_numpy(self.target[rows]).to(log_probs.device)[:, None]
 
-    def take(self, rows: NDArray[np.intp], log_probs: torch.Tensor, *more: torch.Tensor) -> list[NDArray[np.float32]]:
+    def take(
+        self, rows: NDArray[np.intp], log_probs: torch.Tensor, *more: Callable[[torch.Tensor], torch.Tensor]
+    ) -> list[NDArray[np.float32]]:
         """Score rows; gives more numbers of theirs, which come in the same transfer."""
         own = log_probs.gather(1, self.at(rows, log_probs))
-        columns = on_host(own[:, 0], ranks_above(log_probs, own), entropies(log_probs), *more)
+        others = (its(log_probs) for its in more)
+        columns = on_host(own[:, 0], ranks_above(log_probs, own), entropies(log_probs), *others)
         self.logprob[rows], self.entropy[rows] = columns[0], columns[2]
         self.rank[rows] = 1 + columns[1].astype(np.int64)
         return list(columns[3:])

@@ -103,15 +103,18 @@ def score_documents(
     ends = to_device(model, vocabulary(model).word_ends if boundaries else np.zeros(0, dtype=np.int64))
     boundary = np.full(len(best), np.nan)
 
-    def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+    def best_of(log_probs: torch.Tensor) -> torch.Tensor:
         # torch.argmax takes twice as long on a CPU
-        more = [log_probs.max(dim=-1).indices]
-        if boundaries:
-            more.append(log_probs[:, ends].logsumexp(dim=-1))
-        found = scores.take(rows, log_probs, *more)
-        best[rows] = found[0]
-        if boundaries:
-            boundary[rows] = found[1]
+        return log_probs.max(dim=-1).indices
+
+    def ended(log_probs: torch.Tensor) -> torch.Tensor:
+        # log_probs[:, ends] takes longer
+        return log_probs.index_select(1, ends).logsumexp(dim=-1)
+
+    def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        best[rows], *more = scores.take(rows, log_probs, best_of, *[ended] * boundaries)
+        if more:
+            (boundary[rows],) = more
 
     reduce_log_probs(model, trees, wanted, reduce)
     nats = {"units": "nats"}

@@ -53,6 +53,9 @@ class Vocabulary:
 
 def boundary_at(content: bytes, boundary: str) -> int | None:
     """Byte at which the first character begins that ends a word; a part of a character ends none."""
+    # ASCII letters and digits, as most tokens have: quick
+    if content.isalnum():
+        return None
     text = content.decode(errors="surrogateescape")
     ends = _ends_of_words(boundary)
     found = next((place for place, character in enumerate(text) if character in ends), None)
@@ -83,8 +86,12 @@ def _sort_tokens(model: LanguageModel, boundary: str) -> Vocabulary:
     token_bytes = _token_bytes(model.tokenizer, model.vocab_size)
     by_bytes: dict[bytes, list[int]] = {}
     crossing: dict[bytes, list[int]] = {}
+    ends: list[int] = []
+    begins: list[int] = []
+    spaced_begins: list[int] = []
     for token, content in enumerate(token_bytes):
         if not content:
+            ends.append(token)
             continue
         by_bytes.setdefault(content, []).append(token)
         space = content[:1] == b" "
@@ -92,23 +99,15 @@ def _sort_tokens(model: LanguageModel, boundary: str) -> Vocabulary:
         # a token that begins with a boundary ends the word before it, and holds none that counts
         if end:
             crossing.setdefault(content[: end + space], []).append(token)
-
-    def tokens_where(holds: list[bool]) -> NDArray[np.int64]:
-        return np.flatnonzero(holds).astype(np.int64)
-
-    first = [boundary_at(content, boundary) for content in token_bytes]
-    spaced = [len(content) > 1 and content[:1] == b" " for content in token_bytes]
+        (ends if space or end == 0 else begins).append(token)
+        if space and len(content) > 1 and end != 0:
+            spaced_begins.append(token)
     return Vocabulary(
         token_bytes=token_bytes,
         by_bytes=by_bytes,
-        ends=tokens_where([not content or at == 0 for content, at in zip(token_bytes, first, strict=True)]),
-        begins=tokens_where([bool(content) and at != 0 for content, at in zip(token_bytes, first, strict=True)]),
-        spaced_begins=tokens_where(
-            [
-                after and boundary_at(content[1:], boundary) != 0
-                for content, after in zip(token_bytes, spaced, strict=True)
-            ]
-        ),
+        ends=np.array(ends, dtype=np.int64),
+        begins=np.array(begins, dtype=np.int64),
+        spaced_begins=np.array(spaced_begins, dtype=np.int64),
         spaces=np.array(by_bytes.get(b" ", []), dtype=np.int64),
         crossing={head: np.array(tokens, dtype=np.int64) for head, tokens in crossing.items()},
         boundary=boundary,

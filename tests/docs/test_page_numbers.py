@@ -125,6 +125,18 @@ def test_nuts_is_compared_with_the_gaussian_on_the_same_studies(studies: pd.Data
     assert round(off.abs().max(), 2) == 0.10
 
 
+def test_promises_of_designs_are_those_of_their_studies() -> None:
+    page = (ROOT / "docs/design_a_study.md").read_text()
+    for game, own in pd.read_csv(ROOT / "docs/results/design_promise.csv").groupby("game"):
+        (line,) = re.findall(rf"^\| `{game}` \| .*%.*$", page, re.MULTILINE)
+        shown = [cell.strip() for cell in line.split("|")[2:-1]]
+        error = own["value"] - own["truth"]
+        kept, covered = own["width"] <= own["wanted_width"], error.abs() <= own["width"] / 2
+        assert len(own) == 200
+        assert [shown[4], shown[6]] == [f"{kept.mean():.1%}", f"{covered.mean():.1%}"]
+        assert float(shown[7]) == pytest.approx(error.mean(), abs=5.01e-4)
+
+
 def test_calibration_seeds_and_walks_on_the_pages_are_those_of_their_studies() -> None:
     results, page = ROOT / "docs/results", (ROOT / "docs/participant_model.md").read_text()
     ranks = pd.read_csv(results / "participant_sbc.csv")

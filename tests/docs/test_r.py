@@ -105,4 +105,4 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip(lacks("lme4", "ncdf4", "posterior"))
     monkeypatch.chdir(tmp_path)
     shutil.copy(SCRIPT, tmp_path)
-    assert run_page(ROOT / "docs/r.md", tmp_path) == 7
+    assert run_page(ROOT / "docs/r.md", tmp_path) == 8
