@@ -82,7 +82,10 @@ def test_the_loader_gives_the_kind_of_its_game(tmp_path: Path) -> None:
         ("experiment.population.slope_median=0", "slope_median"),
         ("experiment.population.bots=1", "bots"),
         ("experiment.belief=assumed", "unknown belief 'assumed'"),
-        ("experiment.contexts=99", r"contexts: is 99, .* and \d+ contexts of the study can be asked in comparison, cloze"),
+        (
+            "experiment.contexts=99",
+            r"contexts: is 99, .* and \d+ contexts of the study can be asked in comparison, cloze",
+        ),
     ],
 )
 def test_settings_of_players_are_checked(tmp_path: Path, setting: str, message: str) -> None:
