@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 import shannon_game.experiments.collect.experiment as module
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.database import existing_database
 from shannon_game.experiments.collect.server import app_of
+from shannon_game.experiments.collect.tables import Question, Study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.collect.players import Player
@@ -39,7 +42,9 @@ def test_a_plan_that_names_its_study_is_all_that_the_command_needs(
     save_comparison_study(study, tmp_path / "study.nc")
     block = "{n_questions: 2, training_rounds: 1, game: %s}"
     (tmp_path / "plan.yaml").write_text(
-        f"served: {tmp_path / 'study.nc'}\nblocks: [{block % 'cloze'}, {block % 'comparison'}]\nattention_share: 0"
+        f"served: {tmp_path / 'study.nc'}\nblocks: [{block % 'cloze'}, {block % 'comparison'}]\nattention_share: 0\n"
+        # as for people: players rehearse it in a study of their own, on other items than practice takes
+        "contexts: 5\ncollection: mine\nhttps: true\nrecruiter: {required: true}"
     )
     given = [f"experiment.plan={tmp_path / 'plan.yaml'}", f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"]
     result = run_experiment("+exp=collect", *given, "experiment.players=simulated", "experiment.n_players=3")
@@ -47,6 +52,14 @@ def test_a_plan_that_names_its_study_is_all_that_the_command_needs(
     assert result.table["game"].tolist() == ["cloze", "comparison"]
     assert result.table["n_answers"].tolist() == [6, 6]
     assert (result.table["n_sent"] >= 9).all()
+    with existing_database(f"sqlite:///{tmp_path / 'c.sqlite'}") as database, database.read() as transaction:
+        assert transaction.scalars(select(Study.name)).all() == ["mine, simulated players"]
+        counted = select(Question.game, Question.item_id).where(~Question.training, ~Question.attention)
+        items = {
+            game: {row.item_id for row in transaction.execute(counted.where(Question.game == game))} for game in GAMES
+        }
+    assert items["cloze"] == items["comparison"]
+    assert len(items["cloze"]) == 5
     with pytest.raises(InputError, match=r"served: is .*, and study= names 'simulated'; give one of them"):
         run_experiment("+exp=collect", "study=simulated", *given)
 
