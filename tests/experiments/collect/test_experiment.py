@@ -55,11 +55,12 @@ def test_a_plan_that_names_its_study_is_all_that_the_command_needs(
     with existing_database(f"sqlite:///{tmp_path / 'c.sqlite'}") as database, database.read() as transaction:
         assert transaction.scalars(select(Study.name)).all() == ["mine, simulated players"]
         counted = select(Question.game, Question.item_id).where(~Question.training, ~Question.attention)
-        items = {
-            game: {row.item_id for row in transaction.execute(counted.where(Question.game == game))} for game in GAMES
-        }
-    assert items["cloze"] == items["comparison"]
-    assert len(items["cloze"]) == 5
+        words, tokens = (
+            {row.item_id for row in transaction.execute(counted.where(Question.game == game))}
+            for game in ("cloze", "comparison")
+        )
+    assert words == tokens
+    assert len(words) == 5
     with pytest.raises(InputError, match=r"served: is .*, and study= names 'simulated'; give one of them"):
         run_experiment("+exp=collect", "study=simulated", *given)
 
