@@ -199,10 +199,12 @@ def test_what_misses_the_gate_is_sampled_longer_once(
     more_draws: int, passes: list[bool], sampled: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times: list[int] = []
+    accepted: list[float] = []
     verdicts = iter(passes)
 
-    def draw_posterior(settings: Any, model: Any, purpose: str, *, times_draws: int) -> int:
+    def draw_posterior(settings: Any, model: Any, purpose: str, *, times_draws: int, target_accept: float) -> int:
         times.append(times_draws)
+        accepted.append(target_accept)
         return times_draws
 
     monkeypatch.setattr(tvd_bayes.bayes, "draw_posterior", draw_posterior)
@@ -210,11 +212,15 @@ def test_what_misses_the_gate_is_sampled_longer_once(
     monkeypatch.setattr(
         tvd_bayes, "tvd_posterior", lambda idata, data, rng: SimpleNamespace(idata=idata, judged=lambda: idata)
     )
-    monkeypatch.setattr(tvd_bayes, "check_convergence", lambda idata, gate: SimpleNamespace(passed=next(verdicts)))
+    monkeypatch.setattr(
+        tvd_bayes, "check_convergence", lambda idata, gate: SimpleNamespace(passed=next(verdicts), n_divergent=3)
+    )
     counts = count_words(np.zeros(2, int), np.array([0, 1]), np.array([3, 2]), n_contexts=1)
     settings = BayesianSettings(sampler="pymc")
     fit = WordPairFits(settings, more_draws=more_draws).fit(counts, counts, "a test")
     posterior, found = fit.posterior, fit.convergence
     assert times == sampled
+    # after divergent draws the steps are shorter
+    assert accepted == [accepted[0], (1 + accepted[0]) / 2][: len(sampled)]
     assert posterior.idata == sampled[-1]
     assert found.passed == passes[-1]
