@@ -17,7 +17,9 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -161,29 +163,43 @@ def _leaving_enough(
     else:
         needs.insert(0, (game, False, n_counted - session.n_counted - 1))
     goes_on, own = settings.goes_on(game), deck.parts[game, session.state == "training"]
-    closed |= deck.automatic & ~own
     if not goes_on:
         # a quota may have closed more, and some the server will answer by itself
         closed |= own & ~sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
     # one question gives away no more than a document
     most = deck.longest_document * (1 + sum(number for *_, number in needs))
-    if all((deck.parts[game, part] & ~closed).bit_count() >= most for game, part, _ in needs):
+    # which questions of later parts the server answers by itself depends on who comes before
+    safe = closed | deck.ever_automatic & ~own
+    if all((deck.parts[game, part] & ~safe).bit_count() >= most for game, part, _ in needs):
         return rows
+    left = _rooms(settings, deck, rows, needs, safe)
+    if max(left) < sum(number for _, training, number in needs if not training):
+        left = _rooms(settings, deck, rows, needs, closed | deck.automatic & ~own)
+    most = max(left)
+    return [row for row, each in zip(rows, left, strict=True) if each == most]
+
+
+def _rooms(
+    settings: CollectSettings,
+    deck: Deck,
+    rows: list[tuple[int, int, int]],
+    needs: list[tuple[str, bool, int]],
+    closed: int,
+) -> list[int]:
+    """Count for how many questions there is room after each of some."""
     wanted = sum(number for _, training, number in needs if not training)
     of_others: dict[str, int] = {}
 
     def room(card: Card) -> int:
         # most visits need nothing more of that document
-        name = "" if goes_on else card.document
+        name = "" if settings.goes_on(card.game) else card.document
         if name and name not in of_others:
             of_others[name] = deck.room(needs, closed | deck.of_document[name], settings.goes_on)
         if name and of_others[name] == wanted:
             return wanted
         return deck.room(needs, closed | deck.gives_away(card), settings.goes_on, card)
 
-    left = [room(deck.cards[at]) for at, *_ in rows]
-    most = max(left)
-    return [row for row, each in zip(rows, left, strict=True) if each == most]
+    return [room(deck.cards[at]) for at, *_ in rows]
 
 
 def visit_needs(settings: CollectSettings, games: Iterable[str]) -> list[tuple[str, bool, int]]:
@@ -201,14 +217,14 @@ def _is_automatic(card: Card, n_served: int) -> bool:
     return game.automatic(card.content, game.layout(card.content, n_served, _ANY)) is not None
 
 
-def most_automatic(deck: Deck) -> int:
-    """Questions that the server answers by itself, at that of some times in a row at which they are the most.
+def automatic_questions(deck: Deck) -> tuple[int, int]:
+    """Questions that the server answers by itself: at that time in a row at which they are the most, and at any.
 
     Which ones they are changes from one person to the next: a visit keeps room for so many.
     """
     cards = [card for card in deck.cards.values() if card.game == "comparison" and not card.attention]
-    found = (sum(deck.bit[card.id] for card in cards if _is_automatic(card, at)) for at in range(_TIMES))
-    return max(found, key=int.bit_count)
+    found = [sum(deck.bit[card.id] for card in cards if _is_automatic(card, at)) for at in range(_TIMES)]
+    return max(found, key=int.bit_count), reduce(or_, found)
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
-from shannon_game.experiments.collect.assign import most_automatic, visit_needs
+from shannon_game.experiments.collect.assign import automatic_questions, visit_needs
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deck import Deck, load_deck
 from shannon_game.experiments.collect.deletion import forget_recruiters
@@ -82,7 +82,7 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         forget_recruiters(transaction, row.id, settings.retention_days)
         study_id, name, key = row.id, row.name, stored.value
         deck = load_deck(transaction, study_id)
-        deck.automatic = most_automatic(deck)
+        deck.automatic, deck.ever_automatic = automatic_questions(deck)
         # inside the transaction: what is refused is not launched
         _refuse_short_visits(settings, deck)
     adaptive = settings.questions == "adaptive"

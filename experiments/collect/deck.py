@@ -55,7 +55,9 @@ class Deck:
         self._outside: dict[tuple[tuple[str, ...], ...], int] = {(): 0}
         self.given_away: dict[int, int] = {}
         self.automatic = 0
-        """Questions that a visit does not count on, as the server may answer them by itself."""
+        """Questions that a visit does not count on, as the server may answer so many by itself."""
+        self.ever_automatic = 0
+        """Questions that the server answers by itself at one time or another."""
         for card in sorted(self.cards.values(), key=lambda card: (card.position, card.id)):
             if card.attention:
                 self.checks[card.game].append(card)
