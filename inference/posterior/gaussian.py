@@ -33,6 +33,7 @@ from scipy.stats import norm
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
+from shannon_game.inference.posterior.sampling import whole_or_not_at_all
 from shannon_game.inference.progress import advance, stage
 
 QUICK = Mode("cvm", "fast_compile")
@@ -214,7 +215,12 @@ def nuts(
     """PyMC's NUTS from draws of a Gaussian, with its covariance as the metric and a step that suits it."""
     free = [one.name for one in program.model.free_RVs]
     starts = [program.values(x)[0] for x in (gaussian.mode + gaussian.points(chains, rng)) / 2]
-    with stage(_DRAWS, chains * (tune + draws)), program.model:
+    with stage(_DRAWS, chains * (tune + draws)), whole_or_not_at_all() as go_on, program.model:
+
+        def told(**_: Any) -> None:
+            go_on()
+            advance(_DRAWS)
+
         step = pm.NUTS(
             potential=QuadPotentialFull(gaussian.directions @ gaussian.directions.T),
             step_scale=_STEP_SCALE * np.sqrt(norm.isf(target_accept / 2)),
@@ -233,5 +239,5 @@ def nuts(
             progressbar=False,
             quiet=True,
             compute_convergence_checks=False,
-            callback=lambda **_: advance(_DRAWS),
+            callback=told,
         )

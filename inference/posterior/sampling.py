@@ -6,7 +6,7 @@ import re
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
@@ -174,8 +174,11 @@ def sample(
 
 
 @contextmanager
-def whole_or_not_at_all() -> Iterator[None]:
-    """Let Ctrl-C or SIGTERM end the block, where samplers would return the draws made so far."""
+def whole_or_not_at_all() -> Iterator[Callable[[], None]]:
+    """Let Ctrl-C or SIGTERM end the block, where samplers would return the draws made so far.
+
+    The block may call what it is given, which ends further chains of a sampler that was told to stop.
+    """
     # Python hands no signal to other threads; a process in the background may have been told to ignore Ctrl-C
     in_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -190,10 +193,14 @@ def whole_or_not_at_all() -> Iterator[None]:
             interrupt = raised
             raise
 
+    def go_on() -> None:
+        if interrupt is not None:
+            raise interrupt
+
     for number in handlers:
         signal.signal(number, note)
     try:
-        yield
+        yield go_on
     except Exception as problem:
         if interrupt is not None:  # what a sampler says when it has no draw to return
             raise interrupt from problem
@@ -201,8 +208,7 @@ def whole_or_not_at_all() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    if interrupt is not None:
-        raise interrupt
+    go_on()
 
 
 def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, show: Show | None) -> InferenceData:

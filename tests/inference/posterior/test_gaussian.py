@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+from itertools import count
+
 import numpy as np
 import pymc as pm
 import pytest
 from scipy.special import gamma
 
+from shannon_game.inference.posterior import gaussian
 from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
 from shannon_game.inference.posterior.gaussian import Program, Spread, fit_gaussian, nearby_mode, nuts
 
@@ -44,6 +48,21 @@ def test_the_gaussian_of_a_normal_posterior_is_exact() -> None:
         agrees(beta[..., at], mean[at])
         agrees((beta[..., at] - mean[at]) ** 2, covariance[at, at])
     assert posterior["twice"].dims == ("chain", "draw", "term")
+
+
+def test_draws_that_are_stopped_are_no_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyMC returns the draws made so far."""
+    told = count()
+
+    def stop(_name: str) -> None:
+        if next(told) == 30:  # PyMC would go on with the next chain
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(gaussian, "advance", stop)
+    program = Program(regression())
+    with pytest.raises(KeyboardInterrupt):
+        nuts(program, fit_gaussian(program), np.random.default_rng(0), draws=50, tune=10, chains=2)
+    assert next(told) == 31
 
 
 def test_draws_of_posteriors_far_from_normal() -> None:
