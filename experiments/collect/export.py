@@ -7,6 +7,7 @@ answers that are :data:`~shannon_game.experiments.collect.tables.COUNTED`, and t
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -227,12 +228,23 @@ def points_by_game(transaction: Transaction, session: Session) -> dict[str, floa
 def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
     """Say what every visit earned: the base where it is complete, and the bonus of its points."""
     rows: list[tuple[Any, ...]] = []
+    played = (
+        select(Assignment.session_id, Question.game)
+        .join(Question)
+        .where(Question.study_id == study_id)
+        .group_by(Assignment.session_id, Question.game)
+        .order_by(func.min(Assignment.id))
+    )
+    games = defaultdict[int, list[str]](list)
+    for session_id, game in transaction.execute(played):
+        games[session_id].append(game)
     for session, player, n_answers, n_failed, _, points in visits(transaction, study_id):
         base = {"done": pay.base, "screened": pay.screened}.get(session.state, 0.0)
         won = float(points or 0.0)
         earned = 0.0 if session.state in REJECTED else max(won, 0.0) / 1000 * pay.bonus_per_1000_points
         bonus = round(earned if pay.most is None else min(earned, pay.most), 2)
-        who = player.recruiter_id, player.pseudonym, session.game, session.state, session.completion_code
+        what = " and ".join(games[session.id]) or session.game
+        who = player.recruiter_id, player.pseudonym, what, session.state, session.completion_code
         counts = n_answers, session.n_announced, n_failed, round(won, 1)
         rows.append((*who, *counts, base, bonus, round(base + bonus, 2), pay.currency))
     return pd.DataFrame(rows, columns=list(PAY_COLUMNS))

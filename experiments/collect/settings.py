@@ -213,7 +213,8 @@ class CollectSettings(Seeded):
     pilot: bool = False
     """Mark all sessions as a pilot's; the export leaves them out unless it is asked for them."""
     consent: UserPath = _FILES / "consent.md"
-    """Text that people agree to: paragraphs with an empty line between them, in one language or NAME.LANGUAGE.md."""
+    """Text that people agree to: paragraphs with an empty line between them; in further languages
+    NAME.LANGUAGE.md beside it."""
     before: UserPath | None = _FILES / "before.yaml"
     """Questions before the game (YAML); null asks none."""
     after: UserPath | None = _FILES / "after.yaml"

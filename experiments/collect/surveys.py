@@ -52,14 +52,24 @@ def in_language(words: str | Mapping[str, str], language: str) -> str:
 
 def consent_texts(settings: CollectSettings) -> dict[str, list[str]]:
     """Read what people agree to in each language: the text, and what the settings add to it."""
-    strings = Strings(settings.languages)
+    path, strings = settings.consent, Strings(settings.languages)
+    first, *others = [each for each in settings.languages if not _in_language(path, each).is_file()] or [""]
+    if others:
+        problem = (
+            f"names {first} and {others[0]}, and {path} is one text for both; write {_in_language(path, others[0])}"
+        )
+        raise InputError(problem, field="languages")
     return {language: consent_paragraphs(settings, strings, language) for language in settings.languages}
 
 
+def _in_language(path: Path, language: str) -> Path:
+    return path.with_suffix(f".{language}{path.suffix}")
+
+
 def consent_paragraphs(settings: CollectSettings, strings: Strings, language: str) -> list[str]:
-    """Read ``consent.de.md`` beside ``consent.md``, where there is one; say when a visit ends early and what goes."""
+    """Read ``consent.de.md``, else ``consent.md``; say when a visit ends early and what goes."""
     path = settings.consent
-    own = path.with_suffix(f".{language}{path.suffix}")
+    own = _in_language(path, language)
     text = _read(own if own.is_file() else path, "consent")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
     if not paragraphs:

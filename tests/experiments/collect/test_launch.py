@@ -97,6 +97,8 @@ def test_other_questions_or_another_consent_are_another_study(
     consent.write_text("Another text.")
     with pytest.raises(InputError, match=r'experiment\.consent\.en: is \["Another text\.", '):
         app(CollectSettings(**SMALL, consent=consent), study, database)
+    with pytest.raises(InputError, match=r"languages: names en and de, .*write .*consent\.de\.md"):
+        app(CollectSettings(**SMALL, consent=consent, languages=("en", "de")), study, database)
     made = app(CollectSettings(**SMALL, consent=consent, collection="second"), study, database).state.collection
     assert made.study_id != first
     assert made.study_name == "second"
@@ -247,7 +249,7 @@ def test_the_plan_of_the_page_is_launched_and_played_as_it_stands(
     with database.read() as transaction:
         [row] = pay_table(transaction, 1, settings.pay).to_dict("records")
     assert (row["n_answers"], row["n_announced"], row["total"]) == (40, 40, 6.0)
-    assert row["completion_code"] == "C1A2B3"
+    assert (row["completion_code"], row["game"]) == ("C1A2B3", "cloze and comparison")
 
 
 def test_a_full_disk_is_no_health_and_loses_no_answer(tmp_path: Path, study: xr.Dataset) -> None:
