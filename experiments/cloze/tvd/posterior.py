@@ -53,7 +53,7 @@ class WordPairFits:
     def __init__(self, settings: bayes.BayesianSettings, *, more_draws: int = 1, with_groups: bool = False) -> None:
         self._settings = settings
         self._with_groups = with_groups
-        self._times_draws = sorted({1, more_draws})
+        self._times_draws = (1,) if more_draws == 1 else (1, more_draws, 2 * more_draws)
         self._models: dict[tuple[int, bool], tuple[pm.Model, CompiledModel]] = {}
 
     def fit(self, first: WordCounts, second: WordCounts, purpose: str, *, pooled: bool = True) -> WordPairFit:

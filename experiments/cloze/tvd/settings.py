@@ -19,8 +19,8 @@ class BayesianTvdSettings(Settings):
     n_contexts: Count | None = None
     """Contexts drawn at random for each player, such as 40; null for no Bayesian TVD."""
     more_draws: Count = 4
-    """What misses the gate is sampled again with so many times the draws (1: never), and after divergent
-    draws with half the distance of target_accept to 1."""
+    """What misses the gate is sampled again with so many times the draws, then with twice as many (1: never), and after
+    divergent draws with half the distance of target_accept to 1."""
 
 
 class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
