@@ -113,7 +113,7 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     """
     TokenPool.require(pool=pool)
     if not pool.report_token.size or not pool.answer_token.size:
-        raise InputError("has no reports or no free answers; a bridge needs both", field="pool")
+        raise InputError("has no item with both reports and free answers; a bridge needs both", field="pool")
     if pool.n_people < 2:
         raise InputError("has answers of one person, should have those of two at least", field="pool")
     log_ratio = even_slopes(pool.report_log_ratio, pool.report_person)

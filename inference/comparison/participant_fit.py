@@ -300,15 +300,20 @@ def fit_participants(
         draws *= 2
         if fit.convergence.n_divergent:
             target_accept = (1 + target_accept) / 2
-    n_compared = np.unique(data.row_item).size
-    if anchor.name == "outcomes" and not data.is_player and n_compared < OUTCOME_ITEMS:
-        problem = (
-            f"outcomes of {n_compared} items do not fix the scale of reports, at least {OUTCOME_ITEMS} are wanted; "
-            "collect free answers, or assume a scale (anchor=assumed)"
-        )
-        reasons = (*fit.convergence.reasons, problem)
-        fit = replace(fit, convergence=replace(fit.convergence, passed=False, reasons=reasons))
-    return fit
+    return fit if data.is_player else judged_by_outcomes(fit)
+
+
+def judged_by_outcomes(fit: ParticipantFit) -> ParticipantFit:
+    """Let a fit fail its check whose scale rests on the outcomes of too few items."""
+    n_compared = np.unique(fit.data.row_item).size
+    if fit.anchor.name != "outcomes" or n_compared >= OUTCOME_ITEMS:
+        return fit
+    problem = (
+        f"outcomes of {n_compared} items do not fix the scale of reports, at least {OUTCOME_ITEMS} are wanted; "
+        "collect free answers, or assume a scale (anchor=assumed)"
+    )
+    reasons = (*fit.convergence.reasons, problem)
+    return replace(fit, convergence=replace(fit.convergence, passed=False, reasons=reasons))
 
 
 def _drawn(

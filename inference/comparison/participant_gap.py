@@ -68,27 +68,34 @@ class SharedBelief(Result):
         data, n_items = self.data, self.data.item.size
         asked = np.ones((self.n_draws, n_items))
         np.add.at(asked.T, data.token_item, np.exp(c[:, None] * self.token_log_ratio).T)
-        drawn, never = self._rest(c)
-        scale = np.exp(-c[:, None] * (data.target_log_g + self.target))
-        return asked, drawn * scale, never * scale
+        drawn, never = np.exp(self._log_rest(c) - c[:, None] * (data.target_log_g + self.target))
+        return asked, drawn, never
 
-    def _rest(self, c: FloatArray) -> FloatArray:
-        """Sums over other tokens of (g e^e)^c, (part, draw, item): mean and variance by the law, as a log-normal."""
+    def _log_rest(self, c: FloatArray) -> FloatArray:
+        """Log of the sums over other tokens of (g e^e)^c, (part, draw, item): a log-normal with the law's moments."""
         counts = [self._counts(kept) for kept in (self.data.rest_drawn, ~self.data.rest_drawn)]
         found = np.empty((2, *self.target.shape))
         item = np.arange(self.target.shape[1])
+        with np.errstate(divide="ignore"):
+            log_law = np.log(self.law.sum(axis=1))
         for at, power in enumerate(c.tolist()):
-            powers = np.exp(power * np.multiply.outer(self.e, np.arange(3)))
+            # powers of what the sum is mostly made of are 1: at a large c they are beyond all floats
+            e_most = self.e[np.argmax(log_law[at] + power * self.e)]
+            powers = np.exp(np.minimum(power * np.multiply.outer(self.e - e_most, np.arange(3)), 700))
             moment = (self.law[at][:, None] * self.silence) @ powers
             first, second = moment[..., 1] / moment[..., 0], moment[..., 2] / moment[..., 0]
             for which, (count, mass, log_g) in enumerate(counts):
                 # at c = 1 the mass of an item's bin is exact, else that of its mean token
-                each = np.exp(power * log_g)
-                weight = mass if power == 1 else count * each
+                there = count.any(axis=0)
+                largest = power * log_g[there].max() if there.any() else 0.0
+                each = np.exp(power * log_g - largest)
+                weight = mass * np.exp(-largest) if power == 1 else count * each
                 m = (weight @ first)[item, self.lambda_place[at]]
                 v = ((weight * each) @ np.maximum(second - first**2, 0))[item, self.lambda_place[at]]
                 spread = np.sqrt(np.log1p(v / np.maximum(m, 1e-100) ** 2))
-                found[which, at] = m * np.exp(spread * self.noise[at, :, which] - spread**2 / 2)
+                with np.errstate(divide="ignore"):
+                    sums = np.log(m) + spread * self.noise[at, :, which] - spread**2 / 2
+                found[which, at] = sums + largest + power * e_most
         return found
 
     def _counts(self, kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:

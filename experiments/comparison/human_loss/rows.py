@@ -22,7 +22,7 @@ from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, bars_la
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, timed
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
-from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, top1_weights
+from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, judged_by_outcomes, top1_weights
 from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
 from shannon_game.inference.comparison.participant_sensitivity import leave_one_out
 from shannon_game.inference.posterior.arviz_adapter import group
@@ -203,6 +203,7 @@ class LossRows:
         low, high = np.quantile(temperature, [self.settings.tail, 1 - self.settings.tail])
         gap = loss_gap(fit.belief, temperature)
         fit = replace(fit, anchor=Anchor(OUTCOMES), temperature=temperature, item_gap_nats=gap)
+        fit = judged_by_outcomes(fit)
         agreement = "does not contradict" if low <= 1 <= high else "does NOT agree with"
         return self._of_fit(fit, fit.data, row.cells | {"what": OUTCOMES, "anchor": OUTCOMES, "agreement": agreement})
 

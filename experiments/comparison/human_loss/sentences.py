@@ -68,7 +68,10 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
         f"It rests on {_SCALE[main.anchor]}, and on the model's form for the {_ends(main, 'tail_share', '.0%', '')} of "
         f"the belief on tokens never drawn. Its gap of {_ends(main, 'gap')} nats is "
         f"{', '.join(_beside(people.iloc[0], name, gap) for name, gap in exact_gaps(dataset).items())}.",
-        *(f"The outcomes' scale {row.agreement} that of the free answers. {_SHARED_BIAS}" for row in outcomes),
+        *(
+            f"The outcomes' scale{_failed(row)} {row.agreement} that of the free answers. {_SHARED_BIAS}"
+            for row in outcomes
+        ),
         f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} of "
         f"the items, whatever the scale{measured}.",
     ]

@@ -66,6 +66,14 @@ def test_gap_is_the_sum_over_simulated_vocabularies(c: float) -> None:
     np.testing.assert_allclose(loss_gap(belief, each)[1::2], loss_gap(belief, c)[1::2])
 
 
+def test_a_temperature_far_from_1_stays_within_all_floats() -> None:
+    data = with_rest()
+    belief = replace(belief_of(data, np.zeros((N, 2)), np.zeros((N, 2))), e=26 * E)
+    # all but the largest terms vanish: of 100 tokens of 0.005, 30% at 13 nats
+    wanted = np.log(30) + 30 * (np.log(0.005) + 13 - np.log(0.5))
+    assert np.median(np.log(belief.parts(30.0)[2][:, 1])) == pytest.approx(wanted, abs=0.2)
+
+
 def test_a_token_that_nobody_answered_is_less_likely_the_longer_the_silence() -> None:
     """The law of other tokens is tilted by their probability of no answer."""
     data = with_rest()
