@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import asked_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
@@ -90,7 +90,7 @@ def play_top1(
     model: LanguageModel,
     contexts: Sequence[Sequence[int]],
     targets: Sequence[str],
-) -> xr.Dataset:
+) -> Dataset:
     """Guess the next token of texts, and compare strings with the tokens that the texts are cut into.
 
     Where the model has not the target as a token, its most probable tokens are taken one after the other until they are

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import reduce_last, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
@@ -34,7 +34,7 @@ def next_token_distributions(
     replace: bool = True,
     seed: int = 0,
     whole: bool = False,
-) -> xr.Dataset:
+) -> Dataset:
     r"""Next-token distribution of every context, reduced on the device to what is asked for.
 
     ==========================  ====================  =====================================================

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
@@ -27,7 +27,7 @@ def score_documents(
     window: int | None = None,
     stride: int | None = None,
     boundaries: bool = False,
-) -> xr.Dataset:
+) -> Dataset:
     r"""Score every token of documents once, each given the tokens before it.
 
     Without a BOS token the first token of a document has no score and is left out. A document of up to ``window``
@@ -176,7 +176,7 @@ def score_windows(
     sliding: bool,
     top_k: int = 20,
     temperatures: Sequence[float] = (),
-) -> xr.Dataset:
+) -> Dataset:
     r"""Score the last tokens of windows, teacher-forced, after contexts of one length.
 
     A window is ``context_length`` tokens and then the reference tokens. ``sliding``: every reference token is scored

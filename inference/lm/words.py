@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import reduce_last, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
@@ -40,7 +40,7 @@ def word_log_probs(
     boundary: str = "punctuation",
     start: str = " ",
     other_tokenisations_nats: float | None = None,
-) -> xr.Dataset:
+) -> Dataset:
     r"""Exact log-probability that the next word is *w*, for words of every context.
 
     ===================  =========  =================================================================================

@@ -58,6 +58,7 @@ VALUE = dict(zip(COLUMNS, ("mine", "table 1", "a number", "", "0.50"), strict=Fa
     "table": "table.csv",
     "select": "player=human",
     "column": "gap_nats",
+    "origin": "printed",
     "source": "mine",
 }
 PUBLISHED_TABLE = f"{','.join(COLUMNS)}\n{','.join(VALUE.get(name, '') for name in COLUMNS)}\n"
