@@ -144,7 +144,7 @@ def _appendix_c(windows: pd.DataFrame) -> pd.DataFrame:
     ]
     table = fits[0].merge(fits[1], on=[*keys, "what"])
     return table.assign(
-        place=np.where(table["text"] == "", "appendix C, both texts", "appendix C"),
+        place=np.where(table["text"] == "", "section 4, both texts", "appendix C"),
         quantity=table["what"] + "_" + table["quantity"],
     ).drop(columns="what")
 

@@ -81,7 +81,7 @@ def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
     assert count.loc["repeats, stored averages"].tolist() == [160, 160]
     # slope, standard error and p-value of 16 fits; of 8 on both texts, one slope is cut and one p-value rounded twice
     assert count.loc["appendix C"].tolist() == [48, 48]
-    assert count.loc["appendix C, both texts"].tolist() == [22, 24]
+    assert count.loc["section 4, both texts"].tolist() == [22, 24]
     assert count.loc[["mean", "repeats", "repeats and main run"]].to_numpy().tolist() == [[4, 4], [2, 2], [2, 2]]
     assert count.loc[["mean of text 1", "mean of text 2"]].to_numpy().tolist() == [[2, 2], [2, 2]]
     order = model_order(windows).set_index("model")
@@ -95,7 +95,7 @@ def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
         "gpt-4-turbo": 0.5612,
         "gpt-4o": 0.4501,
     }
-    fits = table[(table["place"] == "appendix C, both texts") & (table["model"] == "gpt-3.5-turbo")]
+    fits = table[(table["place"] == "section 4, both texts") & (table["model"] == "gpt-3.5-turbo")]
     ours = fits.set_index("quantity")["ours"]
     assert ours["slope_perplexity"] == pytest.approx(-0.00909, abs=5e-6)
     assert ours["slope_se_perplexity"] == pytest.approx(0.0343, abs=5e-5)
