@@ -13,6 +13,7 @@ from shannon_game.estimators.cloze import study_words
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.live_words import spellings, usable_contexts
 from shannon_game.experiments.cloze.settings import WordSettings
+from shannon_game.inference.manifest import replaced
 
 TASK = """\
 task: {name}
@@ -59,7 +60,8 @@ def write_lm_eval_task(
     """Write a folder for ``lm_eval --include_path``: the task's YAML, utils.py, and the contexts with people's shares.
 
     The harness adds up the tokens of a word, and asks neither whether the word ends there nor whether one begins, as
-    ``tvd`` with live models does; docs/cloze.md says how far the two are from each other.
+    ``tvd`` with live models does; docs/cloze.md says how far the two are from each other. The folder has to be new,
+    empty, or one that this function wrote.
     """
     rules = (words or WordSettings()).of(study)
     said = study_words(study, human=rules, model=rules, corpus=rules, models=[])
@@ -77,9 +79,8 @@ def write_lm_eval_task(
         rows += [row] if row["continuations"] else []
     if not rows:
         raise InputError("has no context with a text and an answer", source="write_lm_eval_task", field="study")
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    for file, text in ((f"{name}.yaml", TASK.format(name=name)), ("utils.py", UTILS), ("contexts.jsonl", lines)):
-        (target / file).write_text(text, encoding="utf-8")
-    return target
+    with replaced(Path(folder), "task") as made:
+        for file, text in ((f"{name}.yaml", TASK.format(name=name)), ("utils.py", UTILS), ("contexts.jsonl", lines)):
+            (made / file).write_text(text, encoding="utf-8")
+    return Path(folder)

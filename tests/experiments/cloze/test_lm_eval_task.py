@@ -11,6 +11,7 @@ import pytest
 
 from shannon_game import cloze_table
 from shannon_game.estimators.cloze import study_words, tvd_exact
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.lm_eval_task import write_lm_eval_task
 from shannon_game.experiments.cloze.settings import WordSettings
 from shannon_game.inference.lm.continuations import continuation_log_probs
@@ -50,6 +51,20 @@ def expected(task: Path) -> np.ndarray:
 def test_the_task_has_the_distance_of_its_sums(task: Path) -> None:
     pytest.importorskip("datasets")
     assert expected(task).min() < 0.999
+
+
+def test_files_of_the_user_stay(task: Path) -> None:
+    study = cloze_table(path=task.parent / "answers.csv", columns=COLUMNS)
+    write_lm_eval_task(study, task, "again")
+    assert not (task / "distance_to_people.yaml").exists()
+    (task / "utils.py").write_text("mine = 1\n")
+    with pytest.raises(InputError, match=r"utils\.py was not written by the toolkit"):
+        write_lm_eval_task(study, task)
+    assert (task / "utils.py").read_text() == "mine = 1\n"
+    (task.parent / "own").mkdir()
+    (task.parent / "own" / "utils.py").write_text("mine = 1\n")
+    with pytest.raises(InputError, match="name a new or an empty folder"):
+        write_lm_eval_task(study, task.parent / "own")
 
 
 def test_the_harness_gives_that_distance(task: Path) -> None:
