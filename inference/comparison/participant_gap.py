@@ -84,30 +84,31 @@ class SharedBelief(Result):
             powers = np.exp(np.minimum(power * np.multiply.outer(self.e - e_most, np.arange(3)), 700))
             moment = (self.law[at][:, None] * self.silence) @ powers
             first, second = moment[..., 1] / moment[..., 0], moment[..., 2] / moment[..., 0]
-            for which, (count, mass, log_g) in enumerate(counts):
+            for which, (count, mass, log_g, largest) in enumerate(counts):
                 # at c = 1 the mass of an item's bin is exact, else that of its mean token
-                there = count.any(axis=0)
-                largest = power * log_g[there].max() if there.any() else 0.0
-                each = np.exp(power * log_g - largest)
+                each = np.exp(power * log_g)
                 weight = mass * np.exp(-largest) if power == 1 else count * each
                 m = (weight @ first)[item, self.lambda_place[at]]
                 v = ((weight * each) @ np.maximum(second - first**2, 0))[item, self.lambda_place[at]]
                 spread = np.sqrt(np.log1p(v / np.maximum(m, 1e-100) ** 2))
                 with np.errstate(divide="ignore"):
                     sums = np.log(m) + spread * self.noise[at, :, which] - spread**2 / 2
-                found[which, at] = sums + largest + power * e_most
+                found[which, at] = sums + power * (largest + e_most)
         return found
 
-    def _counts(self, kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Tokens and their mass, (item, bin), and the log of a bin's mean probability."""
+    def _counts(self, kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Tokens and their mass, (item, bin), the log of a bin's mean probability less the largest, and that one."""
         data, shape = self.data, (self.data.item.size, self.law.shape[1])
         place = (data.rest_item[kept], self.rest_bin[kept])
         count, mass, log_g = np.zeros(shape), np.zeros(shape), np.zeros(shape[1])
         np.add.at(count, place, data.rest_count[kept])
         np.add.at(mass, place, (data.rest_count * np.exp(data.rest_log_g))[kept])
-        total = count.sum(axis=0)
-        log_g[total > 0] = np.log(mass.sum(axis=0)[total > 0] / total[total > 0])
-        return count, mass, log_g
+        there = count.any(axis=0)
+        if not there.any():
+            return count, mass, log_g, 0.0
+        mean = np.log(mass.sum(axis=0)[there] / count.sum(axis=0)[there])
+        log_g[there] = mean - mean.max()
+        return count, mass, log_g, float(mean.max())
 
 
 def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:

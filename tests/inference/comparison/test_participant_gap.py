@@ -72,6 +72,10 @@ def test_a_temperature_far_from_1_stays_within_all_floats() -> None:
     # all but the largest terms vanish: of 100 tokens of 0.005, 30% at 13 nats
     wanted = np.log(30) + 30 * (np.log(0.005) + 13 - np.log(0.5))
     assert np.median(np.log(belief.parts(30.0)[2][:, 1])) == pytest.approx(wanted, abs=0.2)
+    # bins that no token is in do not count, however rare those of the others are
+    rare = replace(data, rest_log_g=data.rest_log_g - 25, rest_count=data.rest_count * np.exp(25))
+    empty = replace(belief, data=rare, law=np.repeat(belief.law, 2, axis=1))
+    assert np.isfinite(empty.parts(30.0)[2]).all()
 
 
 def test_a_token_that_nobody_answered_is_less_likely_the_longer_the_silence() -> None:
