@@ -97,8 +97,8 @@ def scored_words(path: Path, players: Sequence[str] | None, column: str) -> Word
     nats = {name: rows["nats"][model == name].reindex(word.index) for name in kept}
     for name, values in nats.items():
         if values.isna().all():
-            problem = f"is empty for {name}; experiment.surprisal_column=sum_bits takes the plain sum of its tokens"
-            raise InputError(problem, source=path, field=column)
+            cure = "; experiment.surprisal_column=sum_bits takes the plain sum of its tokens" * (column != "sum_bits")
+            raise InputError(f"is empty for {name}{cure}", source=path, field=column)
     return Words(word, pd.DataFrame(nats))
 
 
