@@ -199,9 +199,14 @@ def token_of(value: Any) -> str:
     """A token's text."""
     if not isinstance(value, str):
         raise TypeError("a token is not a text")
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if has_half_character(value):
         raise ValueError("a token holds half a character (a lone surrogate)")
     return value
+
+
+def has_half_character(text: str) -> bool:
+    """Whether a text holds a lone surrogate, which no file can."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def logprob_of(value: Any) -> float:

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.api.calls import Call, Position, WrongAnswerError, build_call, choice_of, positions_of
+from shannon_game.inference.api.calls import (
+    Call,
+    Position,
+    WrongAnswerError,
+    build_call,
+    choice_of,
+    has_half_character,
+    positions_of,
+)
 from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.api.stopping import ask_each
@@ -66,7 +74,7 @@ def read_answer(answer: Any, call: Call) -> ChatAnswer:
         text = str(message["refusal"])
     if not isinstance(text, str):
         raise WrongAnswerError("the answer has no text")
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if has_half_character(text):
         raise WrongAnswerError("the answer's text holds half a character (a lone surrogate)")
     ranked = positions_of(answer, call) if choice.get("logprobs") else []
     finished = choice.get("finish_reason") == "stop"
