@@ -28,7 +28,7 @@ extensions = [
 ]
 if not ONLY_PAGES:
     extensions.append("sphinx.ext.viewcode")
-exclude_patterns = ["_build", *(["reference"] if ONLY_PAGES else [])]
+exclude_patterns = ["_build", "paper", *(["reference"] if ONLY_PAGES else [])]
 root_doc = "index"
 html_theme = "furo"
 html_static_path = ["_static"]

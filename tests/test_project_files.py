@@ -22,6 +22,7 @@ def test_the_version_is_one():
     # tags give it; a copy without git's history has the one that is written down
     assert PROJECT["dynamic"] == ["version"]
     version = SETTINGS["tool"]["setuptools_scm"]["fallback_version"]
+    assert re.fullmatch(SETTINGS["tool"]["setuptools_scm"]["tag_regex"], f"v{version}")
     assert read_yaml("CITATION.cff")["version"] == version
     assert read_yaml("CITATION.cff")["license"] == PROJECT["license"]
     newest = re.search(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
