@@ -19,7 +19,7 @@ release = installed_version("shannon-game")
 ONLY_PAGES = tags.has("pages")  # type: ignore[name-defined]  # noqa: F821 - Sphinx gives it
 # the last one brings MathJax into the site, so that a reader's browser fetches nothing from elsewhere
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx_design",
     "sphinx.ext.autodoc",
@@ -38,6 +38,8 @@ html_title = "Shannon game"
 html_show_copyright = False
 html_show_sphinx = False
 
+# notebooks are shown as they were run
+nb_execution_mode = "off"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 

