@@ -79,7 +79,7 @@ FAMILIES = {
     "factors": "every probability by a factor",
     "ranks": "other ranks",
     "tail": "the tail only (Dirichlet)",
-    "sharper": "a power of people's (tuned nothing)",
+    "sharper": "a power of people's",
     "same": "not at all (TVD 0)",
 }
 
@@ -97,11 +97,26 @@ def take_coverage(table: pd.DataFrame) -> pd.DataFrame:
     return shown.rename_axis("how the model differs").reset_index()
 
 
+MIXTURE = ("loss_people_nats", "loss_model_nats", "loss_both_nats", "gain_nats", "gain_lower_nats", "gain_upper_nats")
+
+
+def take_distances(table: pd.DataFrame) -> pd.DataFrame:
+    """Distances of every player to people, as a page shows them."""
+    numbers = {"contexts": ("n_contexts", ",.0f"), "samples per context": ("n_samples", ",.0f")}
+    numbers |= {"raw TVD": ("tvd", ".2f"), "baseline": ("tvd_baseline", ".2f"), "corrected": ("tvd_corrected", ".2f")}
+    shown = {name: table[column].map(f"{{:{form}}}".format) for name, (column, form) in numbers.items()}
+    bounds = table[["tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper"]].to_numpy()
+    shown["Bayesian TVD, 90% interval"] = ["{:.2f} [{:.2f}, {:.2f}]".format(*row) for row in bounds]
+    return pd.DataFrame({"player": table["player"], **shown}).replace("-0.00", "0.00")
+
+
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "human_loss": lambda table: take_rows(table, ("what",), HUMAN_LOSS),
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
+    "mixture": lambda table: take_rows(table, ("model", "probability"), MIXTURE),
     "reproduce": take_verdicts,
+    "tvd": take_distances,
     "recovery_tvd": take_coverage,
     "text_players": lambda table: (
         take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3).convert_dtypes()
