@@ -110,7 +110,21 @@ def take_distances(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"player": table["player"], **shown}).replace("-0.00", "0.00")
 
 
+def take_effects(table: pd.DataFrame) -> pd.DataFrame:
+    """Effects of the main regression, as a page shows them."""
+    main = table[table["fit"] == "main"]
+    effects = main[["effect_tvd", "effect_tvd_lower", "effect_tvd_upper"]].to_numpy()
+    return pd.DataFrame(
+        {
+            "predictor": main["predictor"].str.replace("_", " "),
+            "effect on the TVD, 90% interval": ["{:.3f} [{:.3f}, {:.3f}]".format(*row) for row in effects],
+            "probability of the largest": main["p_largest"].map("{:.2f}".format),
+        }
+    )
+
+
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "ard": take_effects,
     "human_loss": lambda table: take_rows(table, ("what",), HUMAN_LOSS),
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
