@@ -47,8 +47,7 @@ HUMAN_LOSS += ("tail_share_median", "tail_share_lower", "tail_share_upper", "tai
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")
 BETS = ("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats", "perplexity", "gap_nats", "gap_se_nats")
-TEXT_PLAYERS = ("n_questions", "n_unreadable", "position_bias_nats", "slope", "slope_se", "agreement", "perplexity")
-TEXT_PLAYERS += ("perplexity_lower", "perplexity_upper")
+TEXT_PLAYERS = ("position_bias_nats", "slope", "agreement", "perplexity")
 VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
@@ -133,7 +132,7 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "tvd": take_distances,
     "recovery_tvd": take_coverage,
     "text_players": lambda table: (
-        take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3).convert_dtypes()
+        take_rows(table[table["rounding"] == "none"], ("player", "way"), TEXT_PLAYERS).round(3).round({"perplexity": 1})
     ),
 }
 """Name of an extract -> what it keeps of the run's table."""
