@@ -128,6 +128,7 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
     "mixture": lambda table: take_rows(table, ("model", "probability"), MIXTURE),
+    "reading_times": lambda table: take_rows(table, ("player",), ("slope", "slope_lower", "slope_upper")),
     "reproduce": take_verdicts,
     "tvd": take_distances,
     "recovery_tvd": take_coverage,
