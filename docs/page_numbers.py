@@ -104,8 +104,6 @@ def take_distances(table: pd.DataFrame) -> pd.DataFrame:
     numbers = {"contexts": ("n_contexts", ",.0f"), "samples per context": ("n_samples", ",.0f")}
     numbers |= {"raw TVD": ("tvd", ".2f"), "baseline": ("tvd_baseline", ".2f"), "corrected": ("tvd_corrected", ".2f")}
     shown = {name: table[column].map(f"{{:{form}}}".format) for name, (column, form) in numbers.items()}
-    bounds = table[["tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper"]].to_numpy()
-    shown["Bayesian TVD, 90% interval"] = ["{:.2f} [{:.2f}, {:.2f}]".format(*row) for row in bounds]
     return pd.DataFrame({"player": table["player"], **shown}).replace("-0.00", "0.00")
 
 
