@@ -47,8 +47,7 @@ HUMAN_LOSS += ("tail_share_median", "tail_share_lower", "tail_share_upper", "tai
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")
 BETS = ("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats", "perplexity", "gap_nats", "gap_se_nats")
-TEXT_PLAYERS = ("n_questions", "n_unreadable", "position_bias_nats", "slope", "slope_se", "agreement", "perplexity")
-TEXT_PLAYERS += ("perplexity_lower", "perplexity_upper")
+TEXT_PLAYERS = ("position_bias_nats", "slope", "agreement", "perplexity")
 VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
@@ -79,7 +78,7 @@ FAMILIES = {
     "factors": "every probability by a factor",
     "ranks": "other ranks",
     "tail": "the tail only (Dirichlet)",
-    "sharper": "a power of people's (tuned nothing)",
+    "sharper": "a power of people's",
     "same": "not at all (TVD 0)",
 }
 
@@ -97,14 +96,42 @@ def take_coverage(table: pd.DataFrame) -> pd.DataFrame:
     return shown.rename_axis("how the model differs").reset_index()
 
 
+MIXTURE = ("loss_people_nats", "loss_model_nats", "loss_both_nats", "gain_nats", "gain_lower_nats", "gain_upper_nats")
+
+
+def take_distances(table: pd.DataFrame) -> pd.DataFrame:
+    """Distances of every player to people, as a page shows them."""
+    numbers = {"contexts": ("n_contexts", ",.0f"), "samples per context": ("n_samples", ",.0f")}
+    numbers |= {"raw TVD": ("tvd", ".2f"), "baseline": ("tvd_baseline", ".2f"), "corrected": ("tvd_corrected", ".2f")}
+    shown = {name: table[column].map(f"{{:{form}}}".format) for name, (column, form) in numbers.items()}
+    return pd.DataFrame({"player": table["player"], **shown}).replace("-0.00", "0.00")
+
+
+def take_effects(table: pd.DataFrame) -> pd.DataFrame:
+    """Effects of the main regression, as a page shows them."""
+    main = table[table["fit"] == "main"]
+    effects = main[["effect_tvd", "effect_tvd_lower", "effect_tvd_upper"]].to_numpy()
+    return pd.DataFrame(
+        {
+            "predictor": main["predictor"].str.replace("_", " "),
+            "effect on the TVD, 90% interval": ["{:.3f} [{:.3f}, {:.3f}]".format(*row) for row in effects],
+            "probability of the largest": main["p_largest"].map("{:.2f}".format),
+        }
+    )
+
+
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "ard": take_effects,
     "human_loss": lambda table: take_rows(table, ("what",), HUMAN_LOSS),
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
+    "mixture": lambda table: take_rows(table, ("model", "probability"), MIXTURE),
+    "reading_times": lambda table: take_rows(table, ("player",), ("slope", "slope_lower", "slope_upper")),
     "reproduce": take_verdicts,
+    "tvd": take_distances,
     "recovery_tvd": take_coverage,
     "text_players": lambda table: (
-        take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3).convert_dtypes()
+        take_rows(table[table["rounding"] == "none"], ("player", "way"), TEXT_PLAYERS).round(3).round({"perplexity": 1})
     ),
 }
 """Name of an extract -> what it keeps of the run's table."""

@@ -60,8 +60,7 @@ def write_lm_eval_task(
     """Write a folder for ``lm_eval --include_path``: the task's YAML, utils.py, and the contexts with people's shares.
 
     The harness adds up the tokens of a word, and asks neither whether the word ends there nor whether one begins, as
-    ``tvd`` with live models does; docs/cloze.md says how far the two are from each other. The folder has to be new,
-    empty, or one that this function wrote.
+    ``tvd`` with live models does. The folder has to be new, empty, or one that this function wrote.
     """
     rules = (words or WordSettings()).of(study)
     said = study_words(study, human=rules, model=rules, corpus=rules, models=[])

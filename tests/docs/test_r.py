@@ -100,9 +100,9 @@ def test_draws_are_read_by_chain_draw_and_label(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six blocks of R and Python, five runs of the command: a minute."""
+    """Five blocks of R, two of the shell: three runs of the command, a minute."""
     if lacks("lme4", "ncdf4", "posterior"):
         pytest.skip(lacks("lme4", "ncdf4", "posterior"))
     monkeypatch.chdir(tmp_path)
     shutil.copy(SCRIPT, tmp_path)
-    assert run_page(ROOT / "docs/r.md", tmp_path) == 8
+    assert run_page(ROOT / "docs/r.md", tmp_path) == 7
