@@ -3,7 +3,8 @@
 A row of experiments/papers/coverage.csv is one thing that a paper describes: what it needs, where it is, the command
 that shows it, the test that holds it, and whether it works or works in part. Rows with a note are on the page. A row of
 experiments/papers/literature.csv is an earlier number of people or of a language model; ours beside it come from
-extracts of runs (docs/results) and from the table of published values. A list stands between ``<!-- rows NAME -->`` and ``<!-- rows end -->``.
+extracts of runs (docs/results) and from the table of published values. A list stands between ``<!-- rows NAME -->``
+and ``<!-- rows end -->``.
 
     python docs/paper_pages.py            # says whether page and tables agree
     python docs/paper_pages.py --write    # writes the lists
@@ -40,7 +41,8 @@ def read_rows(path: Path) -> list[Row]:
 def coverage_list(rows: list[Row]) -> list[str]:
     """List what works in part, and what comes out otherwise than the source says."""
     found = Counter(row["status"] for row in rows)
-    lines = [f"Of {len(rows)} claims, methods and figures {found['works']} can be repeated, {found['partial']} in part.", ""]
+    can = f"{found['works']} can be repeated, {found['partial']} in part"
+    lines = [f"Of {len(rows)} claims, methods and figures {can}.", ""]
     for row in (row for row in rows if row["note"]):
         place = row["section"] + (", *in part*" if row["status"] == "partial" else "")
         lines.append(f"- {place}: {row['need']}. {row['note']}.")
