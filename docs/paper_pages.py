@@ -1,9 +1,10 @@
 """The lists of docs/papers.md from tables: writes them, or says that they are not of the tables.
 
-A row of experiments/papers/coverage.csv is one thing that a source describes: what it needs, where it is, the command
-that shows it, the test that holds it, and whether it works or works in part. A row of experiments/papers/literature.csv
-is an earlier number of people or of a language model; ours beside it come from extracts of runs (docs/results) and from
-the table of published values. A list stands between ``<!-- rows NAME -->`` and ``<!-- rows end -->``.
+A row of experiments/papers/coverage.csv is one thing that a paper describes: what it needs, where it is, the command
+that shows it, the test that holds it, and whether it works or works in part. Rows with a note are on the page. A row of
+experiments/papers/literature.csv is an earlier number of people or of a language model; ours beside it come from
+extracts of runs (docs/results) and from the table of published values. A list stands between ``<!-- rows NAME -->``
+and ``<!-- rows end -->``.
 
     python docs/paper_pages.py            # says whether page and tables agree
     python docs/paper_pages.py --write    # writes the lists
@@ -12,7 +13,6 @@ the table of published values. A list stands between ``<!-- rows NAME -->`` and 
 from __future__ import annotations
 
 import csv
-import math
 import re
 import sys
 from collections import Counter
@@ -39,21 +39,21 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def coverage_list(rows: list[Row]) -> list[str]:
-    """List what one source describes."""
+    """List what works in part, and what comes out otherwise than the source says."""
     found = Counter(row["status"] for row in rows)
-    lines = [f"{found['works']} rows work, {found['partial']} in part.", ""]
+    can = f"{found['works']} can be repeated, {found['partial']} in part"
+    lines = [f"Of {len(rows)} claims, methods and figures {can}.", ""]
     for row in (row for row in rows if row["note"]):
         place = row["section"] + (", *in part*" if row["status"] == "partial" else "")
         lines.append(f"- {place}: {row['need']}. {row['note']}.")
-    plain = "; ".join(row["need"] for row in rows if not row["note"])
-    return [*lines, "", f"As described: {plain}."]
+    return lines
 
 
 def literature_list(rows: list[Row]) -> list[str]:
     """List earlier numbers, and ours."""
     earlier = [
-        f"- {row['who']} ({row['year']}), {row['corpus']}, by {row['unit']}; {row['player']}, {row['method']}: "
-        f"{row['quantity']} {_value(row)}. {row['source']}."
+        f"- {row['who']} ({row['year']}): {row['player']}, {row['method']}, {row['corpus']}. "
+        f"{row['quantity'].capitalize()} {_value(row)}{_unit(row)}."
         for row in rows
     ]
     return [*earlier, *_ours()]
@@ -64,17 +64,17 @@ def _value(row: Row) -> str:
     return f"{both} {row['value_unit']}".strip()
 
 
+def _unit(row: Row) -> str:
+    return "" if "accuracy" in row["quantity"] else f" per {row['unit']}"
+
+
 def _ours() -> list[str]:
     perplexity = {row["row"]: float(row["perplexity"]) for row in read_rows(DOCS / "results" / "perplexity.csv")}
-    text = "- Here, OpenWebText, by token"
     names = {"human none": "people, comparison game, equation 5", "gpt2-small none": "GPT-2 small, exact"}
-    lines = [
-        f"{text}; {player}: perplexity {perplexity[key]:.1f} ({math.log2(perplexity[key]):.2f} bits)."
-        for key, player in names.items()
-    ]
+    lines = [f"- Here: {who}, OpenWebText. Perplexity {perplexity[key]:.1f} per token." for key, who in names.items()]
     share = "visible tokens, shared name left out: share right"
     value = next(row["printed"] for row in read_rows(PUBLISHED) if row["quantity"] == share)
-    return [*lines, f"{text}; people, one guess: top-1 accuracy {float(value):.3f}."]
+    return [*lines, f"- Here: people, one guess, OpenWebText. Top-1 accuracy {float(value):.3f}."]
 
 
 def filled(page: str) -> str:

@@ -13,7 +13,7 @@ from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 
 def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> pm.Model:
-    """Build the model of what comes, given stakes; section 6 of the page on mathematics has it.
+    """Build the model of what comes, given stakes; docs/mathematics/guesses_ranks_bets.md has it.
 
     An exponent below 1 says that stakes are too bold, above 1 too timid; the share mixed in says how often what comes
     has nothing to do with them. With the same mixture for every cell (``mix="cells"``) nothing is mixed in that the

@@ -25,7 +25,7 @@ def ard_model(
     likelihood: str = "beta",
     priors: ArdPriors | None = None,
 ) -> pm.Model:
-    r"""Build the regression; section 3 of the page on mathematics has its equations.
+    r"""Build the regression; docs/mathematics/cloze.md has its equations.
 
     Predictors are standardised, with normal effects of texts, items and players where the data have such groups
     (:attr:`~shannon_game.models.cloze.ard_data.ArdData.groups`). The target is beta ("beta", with point masses at 0 and

@@ -153,7 +153,7 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
 def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docstring
     data: WordPairData, *, pooled: bool = True, priors: WordPairPriors | None = None
 ) -> pm.Model:
-    r"""Build the model of two samples of words in each of many contexts; section 3 of the page on mathematics has it.
+    r"""Build the model of two samples of words in each of many contexts; docs/mathematics/cloze.md has it.
 
     Words of a context are the points of three independent generalised gamma processes: shared words, and words of the
     first and of the second distribution only. A shared word of size *z* has weights :math:`z e^{\sigma x / 2}` and

@@ -62,7 +62,7 @@ def calibration_model(
 ) -> pm.Model:
     """Build the model of outcomes given reports, with partial pooling over participants.
 
-    Section 2 of the page on mathematics has both families. Slope 1 and bias 0 are calibrated; a slope below 1 is
+    docs/mathematics/participant_model.md has both families. Slope 1 and bias 0 are calibrated; a slope below 1 is
     over-confidence, above 1 under-confidence, at 0 the reports say nothing. Beta calibration (Kull, Silva Filho and
     Flach 2017) is linear in log-odds (Turner and others 2014; Zhang and Maloney 2012) where its slopes are equal, and
     bends otherwise. Its slopes are not forced to be positive: a participant at chance has slopes around 0, and a

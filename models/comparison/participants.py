@@ -164,7 +164,7 @@ def participant_model(
     covariates: pd.DataFrame | None = None,
     grid: Grid = GRID,
 ) -> pm.Model:
-    """Build the participant model; section 2 of the page on mathematics has it.
+    """Build the participant model; docs/mathematics/participant_model.md has it.
 
     **Belief.** People share one distribution over the vocabulary, which sums to one whatever its log-ratios to the
     generator are; these are independent draws of one law, a smooth curve. **Reports** are of its log-odds with a slope,

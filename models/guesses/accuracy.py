@@ -15,7 +15,7 @@ _TYPICAL_SPREAD = 0.2  # of log-odds; only the sampler's coordinates depend on i
 
 
 def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> pm.Model:
-    """Build the model of right and wrong guesses; section 4 of the page on mathematics has it.
+    """Build the model of right and wrong guesses; docs/mathematics/guesses_ranks_bets.md has it.
 
     Practice and context must be in the model together: people begin with the first tokens of their first text, where
     nobody can know what comes. A random effect of the single position is not: nearly every position was seen by

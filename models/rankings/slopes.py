@@ -110,7 +110,7 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
 
 
 def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Model:
-    """Build the hierarchical model of ranks against context length; section 5 of the page on mathematics has it.
+    """Build the hierarchical model of ranks against context length; docs/mathematics/guesses_ranks_bets.md has it.
 
     All rank scores are functions of the rank, so that one model, of proportional odds (McCullagh 1980), serves them
     all. A window is a random effect that all models share: it is one place of a text, and easy or hard for all of them.

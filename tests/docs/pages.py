@@ -23,7 +23,7 @@ from tests.experiments.command import ROOT, config
 RUN = ("python", "bash", "r")
 DOCS = ROOT / "docs"
 # the reference is made from docstrings, and _build holds what is built
-FOLDERS = (DOCS, DOCS / "gallery", DOCS / "tutorials")
+FOLDERS = (DOCS, DOCS / "gallery", DOCS / "mathematics", DOCS / "tutorials")
 WRITTEN = (ROOT / "README.md", *sorted(path for folder in FOLDERS for path in folder.glob("*.md")))
 """Every page that a person, or the gallery's script, wrote."""
 

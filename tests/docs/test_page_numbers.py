@@ -91,10 +91,8 @@ ROWS = {
     "ten beliefs": "answers:(?!peaks|shallow)",
     "of these: temperature 0.7": "answers:cold:2:",
     "of these: the last 8 tokens": "answers:short:",
-    "half of the belief": "answers:peaks:",
     "the generator without": "answers:shallow:",
     "14M model, exact": "game:14M:exact",
-    "14M model, rounded": "game:14M:rounded",
     "GPT-2 medium": "game:gpt2-medium:",
     "three beliefs": "live:.*:small",
 }
@@ -137,7 +135,7 @@ def test_promises_of_designs_are_those_of_their_studies() -> None:
         assert float(shown[7]) == pytest.approx(error.mean(), abs=5.01e-4)
 
 
-def test_calibration_seeds_and_walks_on_the_pages_are_those_of_their_studies() -> None:
+def test_calibration_and_walks_on_the_pages_are_those_of_their_studies() -> None:
     results, page = ROOT / "docs/results", (ROOT / "docs/participant_model.md").read_text()
     ranks = pd.read_csv(results / "participant_sbc.csv")
     found = {
@@ -147,10 +145,7 @@ def test_calibration_seeds_and_walks_on_the_pages_are_those_of_their_studies() -
     }
     assert (len(ranks), len(found), int(ranks["converged"].sum())) == (34, 19, 6)
     assert f"gap (p = {found['gap']:.2f}) and of k0 (p = {found['k0']:.2f})" in page
-    assert f"the smallest of 19 p-values is {min(found.values()):.3f}" in page
-    seeds = pd.read_csv(results / "human_loss_seeds.csv").groupby("what")["gap_median_nats"].agg(["min", "max"])
-    assert "from {:.2f} to {:.2f} nats, and".format(*seeds.loc["everyone"]) in page
-    assert "and {:.2f} to {:.2f} where".format(*seeds.loc["assumed"]) in page
+    assert min(found.values()) > 0.05 / len(found)
     page = (ROOT / "docs/collect_data.md").read_text()
     for scale, own in pd.read_csv(results / "study_walks.csv").groupby("scale"):
         (line,) = re.findall(rf"^\| `{scale}` \|.*$", page, re.MULTILINE)

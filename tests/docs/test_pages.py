@@ -14,7 +14,7 @@ from tests.docs.pages import DOCS, WRITTEN, blocks, name_of, run_page
 PAGES = (
     *("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "notebook.md"),
     # tests/walks runs the commands of collect_and_estimate
-    *("sweeps.md", "tutorials/reproduce_a_paper.md"),
+    *("sweeps.md", "papers.md"),
 )
 
 
