@@ -1,6 +1,6 @@
 """Sphinx: the pages of this folder, and an API reference of every module from its docstrings.
 
-``python -m sphinx -W --keep-going docs docs/_build/html``, from the repository's root, writes HTML (docs/README.md).
+``python -m sphinx -W --keep-going docs docs/_build/html``, from the repository's root, writes HTML (docs/testing.md).
 """
 
 from __future__ import annotations

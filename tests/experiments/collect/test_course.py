@@ -340,7 +340,7 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
             assert set(table[table["arm"] == "words"]["document"]) == {"moby_dick.txt", "bohemia.txt"}
     page = logged_in(made).page
     assert "4 of 4 people are complete, with " in page.text
-    assert "With 30 planned minutes that is 12.00 GBP an hour" in page.text
+    assert "With 30 planned minutes that is 12.00 GBP per hour" in page.text
     assert page.text.count('<th scope="row">words</th>') == 2
 
 
