@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import DATA
 from tests.docs.pages import DOCS, WRITTEN, blocks, name_of, run_page
@@ -72,6 +73,15 @@ def test_python_blocks_of_a_page_compile_and_their_imports_work(path: Path) -> N
                 if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "shannon_game"
             ]
             exec(compile(ast.Module([*ours], []), path.name, "exec"), {})
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=name_of)
+def test_yaml_blocks_of_a_page_can_be_read(path: Path) -> None:
+    from markdown_it import MarkdownIt
+
+    for token in MarkdownIt().parse(path.read_text(encoding="utf-8")):
+        if token.type == "fence" and token.info.strip() == "yaml":
+            assert yaml.safe_load(token.content)
 
 
 def test_links_between_pages_lead_somewhere() -> None:
