@@ -90,7 +90,6 @@ def test_a_figure_of_another_run_is_found(pages: ModuleType) -> None:
 ROWS = {
     "ten beliefs": "answers:(?!peaks|shallow)",
     "of these: temperature 0.7": "answers:cold:2:",
-    "of these: the last 8 tokens": "answers:short:",
     "the generator without": "answers:shallow:",
     "14M model, exact": "game:14M:exact",
     "GPT-2 medium": "game:gpt2-medium:",
