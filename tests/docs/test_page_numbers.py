@@ -90,11 +90,9 @@ def test_a_figure_of_another_run_is_found(pages: ModuleType) -> None:
 ROWS = {
     "ten beliefs": "answers:(?!peaks|shallow)",
     "of these: temperature 0.7": "answers:cold:2:",
-    "of these: the last 8 tokens": "answers:short:",
     "the generator without": "answers:shallow:",
     "14M model, exact": "game:14M:exact",
     "GPT-2 medium": "game:gpt2-medium:",
-    "three beliefs": "live:.*:small",
 }
 
 
@@ -112,6 +110,21 @@ def test_a_row_is_that_of_its_studies(label: str, studies: pd.DataFrame) -> None
     assert [shown[0], shown[4]] == [len(own), own["gap_covers"].sum()]
     found = [error.mean(), np.sqrt((error**2).mean()), width.mean()]
     np.testing.assert_allclose(shown[1:4], found, atol=0.00501)
+
+
+@pytest.mark.parametrize("collected", ["answers", "comparisons"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_row_of_the_simulated_language_is_that_of_its_studies(collected: str, whole: bool) -> None:
+    label = {"answers": "free answers", "comparisons": "comparisons alone"}[collected]
+    label += {True: " and whole" if collected == "answers" else ", whole", False: ", no whole"}[whole]
+    studies = pd.read_csv(ROOT / "docs/results/simulated_language.csv")
+    own = studies[(studies["collected"] == collected) & (studies["whole_distribution"] == whole)]
+    error, width = own["median"] - own["truth"], own["upper"] - own["lower"]
+    covers = own["truth"].between(own["lower"], own["upper"]).sum()
+    (line,) = re.findall(rf"^\| {label} .*$", (ROOT / "docs" / "participant_model.md").read_text(), re.MULTILINE)
+    shown = [float(cell) for cell in line.split("|")[2:-1]]
+    assert [shown[0], shown[4]] == [len(own), covers]
+    np.testing.assert_allclose(shown[1:4], [error.mean(), np.sqrt((error**2).mean()), width.mean()], atol=0.00501)
 
 
 def test_nuts_is_compared_with_the_gaussian_on_the_same_studies(studies: pd.DataFrame) -> None:
