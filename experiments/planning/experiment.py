@@ -102,7 +102,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         text=summary(table, contexts, settings),
         warnings=design_warnings(table, settings, study.sizes["item"]),
         conclusion=conclusion(table, settings),
-        files=_plans(table, settings, _file_of(study)),
+        writers=_plans(table, settings, _file_of(study)),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
 

@@ -157,7 +157,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
         figures={"entropies": players_figure(by_item, str(study.attrs["name"]))},
         text=summary(table, " ".join([work.said(), *costs])),
         warnings=tuple(warnings),
-        files={} if work.shard is not None else {"study.nc": partial(save_cloze_study, built)},
+        writers={} if work.shard is not None else {"study.nc": partial(save_cloze_study, built)},
     )
 
 

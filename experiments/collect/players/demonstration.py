@@ -143,7 +143,7 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
             *([] if found is None else _on_the_estimate(found)),
             *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
         ),
-        files=files,
+        writers=files,
         on_screen=on_screen,
     )
 

@@ -256,7 +256,7 @@ def _result(
         figures={"players": perplexity_figure(table, built.attrs["name"]), "target_logprob": surprisal_figure(built)},
         text=_summary(built, table, work),
         warnings=warnings,
-        files=files,
+        writers=files,
     )
 
 

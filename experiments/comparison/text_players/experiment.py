@@ -125,7 +125,7 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
         text=summary(table, settings, [one.said.said for one in played if one.said.said]),
         warnings=_warnings(table, played, pairs),
         tables={"answers": pd.concat([one.answers for one in played], ignore_index=True), "unreadable": unreadable},
-        files=files,
+        writers=files,
         on_screen=table[[*_ON_SCREEN]],
     )
 

@@ -102,7 +102,7 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
         table=table,
         dataset=scored.dataset,
         tables={"curves": curves, "overlap": overlap, **scored.tables},
-        files={"model": partial(shutil.copytree, trained.folder)},
+        writers={"model": partial(shutil.copytree, trained.folder)},
         figures={"loss_curves": loss_curves_figure(curves, "token"), **scored.figures},
         text=_summary(table, trained, settings, len(blocks)),
         warnings=_warnings(table, settings),

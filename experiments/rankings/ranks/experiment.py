@@ -44,7 +44,7 @@ def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
     found = _of_ranking(asked, settings)
     doubts = tuple(f"{note['count']} x {note['text']}" for note in notes(asked) if note["level"] == "warning")
     files = {"ranking.csv": partial(write_ranking_table, asked)}
-    return replace(found, warnings=(*doubts, *found.warnings), files=files)
+    return replace(found, warnings=(*doubts, *found.warnings), writers=files)
 
 
 def _of_ranking(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:

@@ -15,10 +15,10 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import validate_bet_study
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes
-from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
+from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, table_of
 from shannon_game.experiments.studies.table_file import OneTable
 from shannon_game.inference.settings import Positive, Settings
 
@@ -97,7 +97,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     return _study_of(settings.read("bet", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
-@in_notebook
+@of_frames(BetLayout)
 def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -> xr.Dataset:
     """Make a bet study of a DataFrame; the columns may have other names, see `columns`.
 

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
     Asked,
@@ -30,7 +30,7 @@ from shannon_game.experiments.studies.comparison.table_columns import (
     ComparisonLayout,
 )
 from shannon_game.experiments.studies.parsing import Note, add_notes, counting, shown
-from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
+from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
 
@@ -70,7 +70,7 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 
 
-@in_notebook
+@of_frames(ComparisonLayout)
 def comparison_study(
     answers: pd.DataFrame | None,
     candidates: pd.DataFrame,

@@ -14,7 +14,7 @@ import xarray as xr
 from pydantic import AfterValidator, Field
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.documents.regions import Spans, delimited, is_delimiter, regions_of_columns
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
@@ -111,6 +111,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     )
 
 
+@of_frames(TextsSettings, but=["path"])
 def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts", **settings: Any) -> xr.Dataset:
     """Make a documents study of texts, or of a DataFrame with a text in each row.
 

@@ -14,10 +14,10 @@ from pydantic import model_validator
 from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
-from shannon_game.experiments.studies.plain_table import Columns, Table, in_notebook, table_of
+from shannon_game.experiments.studies.plain_table import Columns, Table, table_of
 from shannon_game.experiments.studies.table_file import OneTable
 from shannon_game.inference.settings import Settings
 
@@ -91,7 +91,7 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     return _study_of(settings.read("guess", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
-@in_notebook
+@of_frames(GuessLayout)
 def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings: Any) -> xr.Dataset:
     """Make a guess study of a DataFrame; the columns may have other names, see `columns`.
 
