@@ -182,11 +182,14 @@ def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Flo
 
 
 def _summary(table: pd.DataFrame) -> str:
-    line = "**{label}** ({estimator}), for {margin:g}: {share_needed:.0%} [{share_lower:.0%}, {share_upper:.0%}] needed"
+    line = (
+        "**{label} has to answer {share_needed:.0%} [{share_lower:.0%}, {share_upper:.0%}] of the contexts as people "
+        "do** to be within {margin:g} of their TVD to each other ({estimator})."
+    )
     return (
-        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nWith a random share k of a model's TVDs "
-        "replaced by those between two oracles, (1 - k) of the gap is left; the share needed leaves no more than the "
-        "margin. Intervals are from resampling texts; `criteria.csv` has other criteria."
+        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nThe model's TVDs in a random share of the "
+        "contexts are replaced by those between two halves of the people. Intervals are from resampling texts; "
+        "`criteria.csv` has other criteria."
     )
 
 

@@ -146,14 +146,16 @@ def _row(losses: pd.DataFrame, weights: FloatArray, n_drawn: float, settings: Mi
 
 
 def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
+    does = np.where(table["gain_lower_nats"] > 0, "make", "do not clearly make")
     line = (
-        "**{label}** ({probability}): {loss_model_nats:.3f} nats per word alone, {loss_both_nats:.3f} with people "
-        "(gain {gain_nats:.3f} [{gain_lower_nats:.3f}, {gain_upper_nats:.3f}]); people alone {loss_people_nats:.3f}; "
-        "people's weight {weight_people:.2f}; {n_contexts:,} contexts of {n_texts} texts."
+        "**People's answers {do} {label} better by {gain_nats:.3f} nats per word [{gain_lower_nats:.3f}, "
+        "{gain_upper_nats:.3f}]**: {loss_model_nats:.3f} alone ({probability}), {loss_both_nats:.3f} mixed with weight "
+        "{weight_people:.2f} for people, {loss_people_nats:.3f} for people alone; {n_contexts:,} contexts of {n_texts} "
+        "texts."
     )
     return (
-        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nWeights are fitted to the other texts; "
-        f"{interval:.0%} intervals are over texts. A word that a player never gave has its share of a uniform "
+        f"{bullets(table.assign(label=table['model'].map(label), do=does), line)}\n\nWeights are fitted to the other "
+        f"texts; {interval:.0%} intervals are over texts. A word that a player never gave has its share of a uniform "
         f"distribution over {n_words:,} words."
     )
 

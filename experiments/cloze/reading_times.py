@@ -324,14 +324,15 @@ def _doubts(fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[s
 def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSettings, data: _Data) -> str:
     number = ".1f" if settings.scale == "ms" else ".4f"
     line = (
-        f"**{{label}}**: {{slope:{number}}} {_UNITS[settings.scale]} [{{slope_lower:{number}}}, "
-        f"{{slope_upper:{number}}}] of the word's own surprisal; {{n_times:,}} times of {{n_words:,}} words; "
-        "{gain_nats:.4f} nats [{gain_lower:.4f}, {gain_upper:.4f}] of a held-out time"
+        f"**A word is read {{slope:{number}}} {_UNITS[settings.scale]} [{{slope_lower:{number}}}, "
+        f"{{slope_upper:{number}}}] of surprisal for {{label}} longer**, from {{n_times:,}} times of {{n_words:,}} "
+        "words; {label}'s surprisal predicts a held-out time better by {gain_nats:.4f} nats [{gain_lower:.4f}, "
+        "{gain_upper:.4f}]."
     )
     between = gains[gains["other"] != CONTROLS].head(_PAIRS)
     more = [
-        f"{label(row.player)} says {row.gain_nats:.4f} nats [{row.lower:.4f}, {row.upper:.4f}] more of a held-out time "
-        f"than {label(row.other)}."
+        f"Beside {label(row.other)}, {label(row.player)} predicts a held-out time better by {row.gain_nats:.4f} nats "
+        f"[{row.lower:.4f}, {row.upper:.4f}]."
         for row in rows_of(between)
     ]
     how = (

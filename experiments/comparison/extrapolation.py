@@ -148,12 +148,14 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
     truth = f"; in truth {people[0].true_loss_nats:.3f}" if known else ""
     models = table[table["player"] != HUMAN]
     left_out = (
-        f" Models left out are missed by {models['error_nats'].abs().mean():.3f} on average." if len(models) else ""
+        f" A model that is left out is missed by {models['error_nats'].abs().mean():.3f} nats on average."
+        if len(models)
+        else ""
     )
     return (
-        "**People's loss, read off a polynomial through models' scores, is in nats per token "
-        f"{', '.join(each) or 'unknown'}"
-        f"{truth}.**{left_out} Intervals ({interval:.0%}) resample items, and know nothing of the choice of the curve."
+        f"**People's loss is {' or '.join(each) or 'unknown'} nats per token, read off a polynomial through the "
+        f"models' scores{truth}.**{left_out} The {interval:.0%} intervals resample items; they leave out the choice of "
+        "the curve."
     )
 
 

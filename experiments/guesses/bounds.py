@@ -131,12 +131,13 @@ def _summary(table: pd.DataFrame, of_people: bool) -> str:
         for row in rows_of(rows)
     ]
     line = (
-        "**{label}**: {lower_nats:.3f} (se {lower_se_nats:.3f}) to {upper} nats per word; first guess right in "
-        "{top_1:.1%} of {n_words:,} words at {n_items:,} places, {n_not_found:,} not found"
+        "**The entropy is between {lower_nats:.3f} (se {lower_se_nats:.3f}) and {upper} nats per word for {label}**; "
+        "the first guess is right for {top_1:.1%} of {n_words:,} words at {n_items:,} places, {n_not_found:,} were not "
+        "found."
     )
     lines = bullets(rows.assign(label=rows["player"].map(player_label), upper=upper), line)
     return (
-        f"{lines}\n\nNumbers of guesses bound the entropy (Shannon 1951): the upper bound holds for any guesser, the "
+        f"{lines}\n\nNumbers of guesses bound the entropy (Shannon 1951). The upper bound holds for any guesser, the "
         "lower one for a guesser who knows the text's own probabilities."
     )
 

@@ -152,8 +152,8 @@ def _result(rows: pd.DataFrame, interval: float) -> ExperimentResult:
     rows = rows.assign(covered=rows["true"].between(rows["lower"], rows["upper"]), error=rows["median"] - rows["true"])
     table = pd.DataFrame([_cell(str(what), mine) for what, mine in rows.groupby("what", sort=False)])
     line = (
-        f"{{what}}: the {interval:.0%} intervals hold {{coverage:.1%}} of {{n_values}} true values in {{n_studies}} "
-        "studies (standard error {coverage_se:.1%}, studies as clusters); bias {bias:+.4f}, RMSE {rmse:.4f}"
+        f"**{interval:.0%} intervals hold {{coverage:.1%}} of the true values of the {{what}}** ({{n_values}} values "
+        "in {n_studies} studies, standard error {coverage_se:.1%}); bias {bias:+.4f}, RMSE {rmse:.4f}."
     )
     shown = rows[["seed", "true", "median", "lower", "upper", "what", "name"]]
     dataset = xr.Dataset(table_variables(shown, "row"), attrs={f"true_{name}": value for name, value in TRUTH.items()})
@@ -162,7 +162,7 @@ def _result(rows: pd.DataFrame, interval: float) -> ExperimentResult:
         table=table,
         dataset=dataset,
         figures={"recovery": recovery_figure(rows, interval)},
-        text=f"{bullets(table, line)}\n\nLog-odds per doubling of the context.",
+        text=f"{bullets(table, line)}\n\nBias and RMSE are in log-odds per doubling of the context.",
         warnings=(f"{poor} of the posteriors did not converge; they are in all numbers",) if poor else (),
     )
 

@@ -170,23 +170,23 @@ def _summary(
     """Losses under every back-off, what decides them, and what recalibration changes."""
     people = table[table["kind"] == "bets"]
     line = (
-        "unnamed words by {back_off}: **{loss_nats:.3f}** nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]"
-        ", perplexity {perplexity:.3g}"
+        "**People lose {loss_nats:.3f} nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]**, perplexity "
+        "{perplexity:.3g}, if words that they did not name have the probabilities of {back_off}"
     )
     if people["gap_nats"].notna().all():
-        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] to the generator"
+        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] more than the generator"
     floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
     text = (
-        f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. Between "
-        f"{bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} nats "
-        f"({bracket.upper_back_off}) the back-off of words not named decides, and none costs less than {floor:.3f}. "
-        f"Stakes and how often their words came differ by {calibration_error:.3f} on average."
+        f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. What "
+        f"unnamed words get decides between {bracket.lower_nats:.3f} ({bracket.lower_back_off}) and "
+        f"{bracket.upper_nats:.3f} nats ({bracket.upper_back_off}); no choice gives less than {floor:.3f}. "
+        f"Stakes differ from how often their words came by {calibration_error:.3f} on average."
     )
     if found is None:
         return text
     n, row = found.numbers, found.row
     boldness = "too bold" if n["exponent_upper"] < 1 else "too timid" if n["exponent_lower"] > 1 else "about right"
-    missed = "" if found.convergence.passed else "**The posterior did NOT converge: do not use the numbers from it.** "
+    missed = "" if found.convergence.passed else "**The posterior did NOT converge: do not use its numbers.** "
     together = "" if settings.mix == "cells" else " (people and the back-off together)"
     return (
         f"{text}\n\n{missed}Recalibrated, stakes on answers held out cost {row['loss_nats']:.3f} nats{together}, "

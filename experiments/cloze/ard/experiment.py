@@ -206,9 +206,9 @@ def _summary(
     first = str(main["p_largest"].idxmax())
     row = main.loc[first]
     said = (
-        f"**{predictor_label(first)} has the largest coefficient with probability {row['p_largest']:.3f}**: "
-        f"{row['effect_tvd']:+.3f} [{row['effect_tvd_lower']:+.3f}, {row['effect_tvd_upper']:+.3f}] of TVD for one "
-        "standard deviation."
+        f"**A model's TVD to people depends most on {predictor_label(first)}, with probability "
+        f"{row['p_largest']:.3f}**: one standard deviation changes it by {row['effect_tvd']:+.3f} "
+        f"[{row['effect_tvd_lower']:+.3f}, {row['effect_tvd_upper']:+.3f}]."
     )
     if "oracle_tvd" in main.index and len(main) > 1:
         probability = float(main["p_largest"]["oracle_tvd"])

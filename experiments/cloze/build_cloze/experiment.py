@@ -281,8 +281,8 @@ def summary(table: pd.DataFrame, computed: str) -> str:
     """Say what each player is, and how far its samples are from the exact distribution."""
     lines = []
     for row in rows_of(table):
-        line = f"- **{label(row.player)}** ({row.decoding}): {row.n_different:.0f} different words per context, "
-        line += f"entropy {row.entropy_nats:.3f} nats"
+        line = f"- **{label(row.player)} ({row.decoding}) gives {row.n_different:.0f} different words per context**, "
+        line += f"with an entropy of {row.entropy_nats:.3f} nats"
         if row.decoding == "exact":
             line += f"; the words that are listed hold {row.probability_listed:.1%} of the probability"
         else:
@@ -292,6 +292,5 @@ def summary(table: pd.DataFrame, computed: str) -> str:
         lines.append(f"{line}.")
     return (
         "\n".join(lines) + "\n\n`study=cloze_file study.path=.../study.nc` reads the study of people's answers and the "
-        "models' words. Draws that give no word are failed samples in it, which the word rules leave out: players are "
-        f"compared given that a word begins. {computed}"
+        f"models' words. Draws that give no word are failed samples, which the word rules leave out. {computed}"
     )

@@ -241,9 +241,10 @@ def finetune_figure(table: pd.DataFrame) -> Figure:
 
 def _summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, TrainedModel]) -> str:
     line = (
-        "**{label}**, {labels} labels: TVD to people {tvd_before:.4f} before and {tvd_after:.4f} after, a change of "
-        "{tvd_difference:+.4f} [{tvd_difference_lower:+.4f}, {tvd_difference_upper:+.4f}], on {n_held_out_contexts:,} "
-        "contexts of {n_held_out_texts} texts held out; {share_of_contexts_nearer:.0%} of the contexts are nearer."
+        "**Training on people's answers changes the TVD of {label} to people by {tvd_difference:+.4f} "
+        "[{tvd_difference_lower:+.4f}, {tvd_difference_upper:+.4f}]**, from {tvd_before:.4f} to {tvd_after:.4f} "
+        "({labels} labels), on {n_held_out_contexts:,} contexts of {n_held_out_texts} texts held out; "
+        "{share_of_contexts_nearer:.0%} of the contexts are nearer."
     )
     first = next(iter(runs.values()))
     n_now = sum(run.n_steps_now for run in runs.values())

@@ -31,6 +31,7 @@ from shannon_game.experiments.harness.figures import new_figure, player_colours,
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
 from shannon_game.experiments.harness.marks import light_grid
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
@@ -280,12 +281,12 @@ def surprisal_figure(built: xr.Dataset) -> Figure:
 
 def _summary(built: xr.Dataset, table: pd.DataFrame, work: Work) -> str:
     n_documents = len(set(built["document"].to_numpy().tolist()))
-    losses = ", ".join(
-        f"{player} {loss:.3f}" for player, loss in zip(table["player"], table["true_loss_nats"], strict=True)
+    losses = listed(
+        f"{loss:.3f} for {player}" for player, loss in zip(table["player"], table["true_loss_nats"], strict=True)
     )
     return (
-        f"**Built {counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')}, with "
-        f"{built.sizes['candidate']} candidates drawn from {built.attrs['generator']}.** Losses on the true next "
-        f"tokens, in nats: {losses}; perplexities in the table are estimated from the candidates by equation 5. "
+        f"**The study has {counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')}, with "
+        f"{built.sizes['candidate']} candidates each drawn from {built.attrs['generator']}.** The loss on the true "
+        f"next token is {losses} nats. The table has perplexities as equation 5 estimates them from the candidates. "
         f"{work.said()}"
     )

@@ -37,6 +37,7 @@ from shannon_game.experiments.comparison.text_players.pairs import (
     asked_pairs,
 )
 from shannon_game.experiments.harness.language_models import open_work
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.text_models import text_players as players_of
@@ -265,13 +266,13 @@ def summary(table: pd.DataFrame, settings: TextPlayersSettings, costs: Sequence[
     said = []
     for row in rows_of(table[table["rounding"] == "none"]):
         interval = f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]"
-        text = f"{row.player} ({row.way}) {interval if np.isfinite(row.perplexity) else 'not known'}"
+        text = f"{interval if np.isfinite(row.perplexity) else 'not known'} for {row.player} ({row.way})"
         if row.way in _WAYS and np.isfinite(row.slope):
-            text += f", saying {row.slope:.2g} of each nat that it believes"
+            text += f", which says {row.slope:.2g} of each nat that it believes"
         said.append(text)
     about = (
-        f"**Perplexity: {'; '.join(said)}.** Every pair of tokens was asked in both orders, by the prompt "
-        f"`{settings.prompt.name}` ({how}); equal strings are answered 50%, as the game does. Perplexities are of "
-        "equation 5, which noise and rounding make too high, and few pairs per item too low."
+        f"**Asked in words, the perplexity is {listed(said)}.** Every pair of tokens was asked in both orders, by the "
+        f"prompt `{settings.prompt.name}` ({how}); equal strings are answered 50%, as the game does. Perplexities are "
+        "of equation 5: noise and rounding make them too high, few pairs per item too low."
     )
     return "\n\n".join([about, *dict.fromkeys(costs)])

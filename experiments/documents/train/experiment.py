@@ -199,15 +199,15 @@ def _n_parameters(folder: Path) -> int:
 def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings, n_blocks: int) -> str:
     first = table.iloc[0]
     rows = "; ".join(
-        f"{row['split']} {row['loss_nats']:.3f} nats a token (perplexity {row['perplexity']:.1f})"
+        f"{row['loss_nats']:.3f} nats per token on {row['split']} (perplexity {row['perplexity']:.1f})"
         for row in table.to_dict("records")
     )
     shape = settings.shape
     return (
-        f"**Loss: {rows}.** A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} "
-        f"parameters, was trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on "
-        f"{n_blocks:,} blocks of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} "
-        f"on {trained.device}.\n\n`model/` plays wherever a language model does: "
+        f"**The trained model loses {rows}.** A decoder of {shape.n_layers} blocks and width {shape.width}, "
+        f"{first['n_parameters']:,} parameters, was trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of "
+        f"them in this run) on {n_blocks:,} blocks of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, "
+        f"in {trained.precision} on {trained.device}.\n\n`model/` plays wherever a language model does: "
         "`model=[local] models.local.path=FOLDER/model`."
     )
 

@@ -43,8 +43,8 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     parts = ", ".join(f"{number} {state}" for state, number in states.items())
     return (
         f"**{agree.sum():,} of {len(table):,} published values are reproduced**: {(agree & printed).sum():,} of "
-        f"{printed.sum():,} that the texts print, {(agree & ~printed).sum():,} of {(~printed).sum():,} that we counted "
-        f"from public files. Of {without:,} there is no value of ours; the reason stands beside each. Parts: {parts}."
+        f"{printed.sum():,} that the papers print, {(agree & ~printed).sum():,} of {(~printed).sum():,} counted in "
+        f"public files. {without:,} values were not computed; the reason stands beside each. Parts: {parts}."
     )
 
 

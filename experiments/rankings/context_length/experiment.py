@@ -271,14 +271,14 @@ def _summary(
         first, last = rows.iloc[0], rows.iloc[-1]
         characters = f", {last['bits_per_character']:.3f} bits per character" if "n_characters" in rows else ""
         lines.append(
-            f"- **{name}** ({kind} window): from {first['context_length']} to {last['context_length']} tokens of "
-            f"context the average score goes from {first[score]:.3f} to {last[score]:.3f} "
-            f"(2 SE {2 * last[f'{score}_se']:.3f}) and the perplexity from {first['perplexity']:.1f} to "
-            f"{last['perplexity']:.1f}{characters}."
+            f"- **With {last['context_length']} instead of {first['context_length']} tokens of context the perplexity "
+            f"of {name} goes from {first['perplexity']:.1f} to {last['perplexity']:.1f}** ({kind} window), and the "
+            f"average score from {first[score]:.3f} to {last[score]:.3f} (± {2 * last[f'{score}_se']:.3f}, two "
+            f"standard errors){characters}."
         )
     lines += [
-        f"- **{name}**, {length} tokens: the growing window scores {by_score.mean:+.4f} (2 SE {2 * by_score.se:.4f}) "
-        f"above the sliding one, its log-probability is {by_loss.mean:+.3f} nats (2 SE {2 * by_loss.se:.3f}) higher."
+        f"- **{name}**, {length} tokens: the growing window has a score {by_score.mean:+.4f} (± {2 * by_score.se:.4f}) "
+        f"above that of the sliding one, and log-probability {by_loss.mean:+.3f} nats (± {2 * by_loss.se:.3f}) higher."
         for name, length, by_score, by_loss in differences
     ]
     first = table.iloc[0]
