@@ -216,7 +216,7 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
 
 @styled
 def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one half of the people") -> Figure:
-    """Draw densities of TVD over contexts at several shares, a panel a model (figures 11-13)."""
+    """Draw densities of TVD over contexts at several shares, a panel per model (figures 11-13)."""
     at = np.linspace(0, 1, 201)
     shown = [key for key in curves if key[1] == "unbiased"]
     n_columns = min(len(shown), 3)

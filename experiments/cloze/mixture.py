@@ -73,7 +73,7 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
             items.append(losses.assign(model=name, probability=kind))
     table = pd.DataFrame(rows)
     least = int(table["n_texts"].min())
-    rough = [f"{least} texts: weights and standard errors over texts are rough"] if least < _FEW_TEXTS else []
+    rough = [f"{least} texts give rough weights and standard errors: use more texts"] if least < _FEW_TEXTS else []
     contexts = pd.concat(items, ignore_index=True)
     return ExperimentResult(
         table=table,

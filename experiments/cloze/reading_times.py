@@ -141,7 +141,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     """
     words, warnings = _words(study, settings)
     if settings.times is None and "reading_ms" not in study:
-        needed = "is needed: a table with text_id, word_num and time (or study=norms, which brings times)"
+        needed = "is needed: experiment.times=FILE, a table with text_id, word_num and time; study=norms brings times"
         raise InputError(needed, field="experiment.times")
     rows, controls = (
         own_times(study) if settings.times is None else table_times(settings.times, settings.columns, settings.controls)
@@ -317,24 +317,23 @@ def _items(words: Words, times: Times) -> pd.DataFrame:
 
 def _doubts(fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
     singular = [name for name, fit in fits.items() if isinstance(fit, MixedRegression) and fit.singular]
-    said = "the fit is singular: random effects with a standard deviation of 0, or perfectly correlated"
+    said = "the fit is singular (an sd of 0 or a correlation of 1): use fewer controls or more times"
     return [f"{', '.join(singular)}: {said}"] if singular else []
 
 
 def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSettings, data: _Data) -> str:
     number = ".1f" if settings.scale == "ms" else ".4f"
     line = (
-        f"**A word is read {{slope:{number}}} {_UNITS[settings.scale]} [{{slope_lower:{number}}}, "
-        f"{{slope_upper:{number}}}] of surprisal for {{label}} longer**, from {{n_times:,}} times of {{n_words:,}} "
-        "words; {label}'s surprisal predicts a held-out time better by {gain_nats:.4f} nats [{gain_lower:.4f}, "
-        "{gain_upper:.4f}]."
+        f"**With surprisal from {{label}}, reading slows by {{slope:{number}}} {_UNITS[settings.scale]} "
+        f"[{{slope_lower:{number}}}, {{slope_upper:{number}}}]** ({{n_times:,}} times of {{n_words:,}} words); a "
+        "held-out time is predicted better by {gain_nats:.4f} nats [{gain_lower:.4f}, {gain_upper:.4f}]."
     )
     between = gains[gains["other"] != CONTROLS].head(_PAIRS)
     more = [
-        f"Beside {label(row.other)}, {label(row.player)} predicts a held-out time better by {row.gain_nats:.4f} nats "
-        f"[{row.lower:.4f}, {row.upper:.4f}]."
+        f"{label(row.player)} over {label(row.other)} {row.gain_nats:.4f} nats [{row.lower:.4f}, {row.upper:.4f}]"
         for row in rows_of(between)
     ]
+    compared = f"Gains in predicting a held-out time: {'; '.join(more)}.\n\n" * bool(more)
     how = (
         "mixed effects with intercepts of readers and words"
         + ", and every reader's own slope of the word's surprisal" * (data.slope(*data.own) is not None)
@@ -342,7 +341,7 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
         else "least squares, errors clustered by text"
     )
     return (
-        f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\n{' '.join(more)}\n\nThe regression "
+        f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\n{compared}The regression "
         f"({how}) has {', '.join(data.controls)} beside surprisal; {settings.interval:.0%} intervals. All players have "
         f"the same times; one of {min(_FOLDS, len(set(data.text.tolist())))} parts of the texts is held out at a time."
     )

@@ -133,11 +133,9 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     people = table[table["player"] == HUMAN]
     spread = people["loss_nats"].max() - people["loss_nats"].min()
     if people["outside"].any():
-        said.append(
-            "people's score is outside those of the models: their loss is what the curve does where no model is"
-        )
+        said.append("people's score is outside the models' scores: add models on both sides, or +exp=human_loss")
     if spread > 0.1:
-        said.append(f"the degrees disagree by {spread:.2f} nats on people's loss, and nothing says which is right")
+        said.append(f"the degrees disagree by {spread:.2f} nats on people's loss: report both, or +exp=human_loss")
     return tuple(said)
 
 

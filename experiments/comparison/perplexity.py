@@ -192,7 +192,7 @@ def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
 
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
-    """Estimates with bars and truths, one line a player and rounding, on a log axis."""
+    """Estimates with bars and truths, one line per player and rounding, on a log axis."""
     rows = estimates.player_rows(table[~_rounded_already(table)])
     shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label=bars_label(estimator))
     truths = (

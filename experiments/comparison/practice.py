@@ -128,7 +128,7 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     share = float(table["item_share"].iloc[0])
     said = (
         f"Question order is nearly the same for everybody ({share:.0%} of the variation of the place is between "
-        "questions), so the slope may be question difficulty, not practice; ask in random orders"
+        "questions), so the slope may be question difficulty, not practice: ask in random orders"
     )
     return (said,) if share >= _ONE_ORDER else ()
 

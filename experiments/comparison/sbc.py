@@ -125,10 +125,10 @@ def quantities_outside(table: pd.DataFrame, bands: str) -> list[str]:
 def _warnings(table: pd.DataFrame, outside: Sequence[str], n_fits: int) -> tuple[str, ...]:
     said = []
     if outside:
-        said.append(f"the ranks of {', '.join(outside)} are outside their bands: the posterior or its sampler is wrong")
+        said.append(f"the ranks of {', '.join(outside)} are outside their bands: do not use this posterior")
     elif not table["inside"].all():
         alone = ", ".join(table.loc[~table["inside"], "quantity"])
-        said.append(f"the ranks of {alone} are outside their own bands, but inside those of all quantities together")
+        said.append(f"the ranks of {alone} are outside their own bands alone: raise experiment.n_fits to see")
     said += unconverged_fits(table["n_unconverged"].tolist(), n_fits, "their ranks are kept")
     return tuple(said)
 

@@ -89,8 +89,8 @@ def _summary(found: PrivateBelief, interval: float, source: str) -> str:
     differ = f"People's beliefs differ by a standard deviation of {found.sd_nats:.2f} nats per token**"
     same = f"People may share one belief: nothing beyond chance differs (sd {found.sd_nats:.2f} nats per token)**"
     return (
-        f"**{differ if found.lower > 0 else same} (p = {found.p_shared:.3f} if they share one). A person by himself or "
-        f"herself loses up to {found.loss_most_nats:.2f} nats more than the shared belief. The variance between people "
+        f"**{differ if found.lower > 0 else same} (p = {found.p_shared:.3f} if they share one). A single person "
+        f"loses up to {found.loss_most_nats:.2f} nats more than the shared belief. The variance between people "
         f"of the log-probability of a token is {found.variance:.2f} [{found.lower:.2f}, {found.upper:.2f}] square nats "
         f"({interval:.0%} interval, {scale}), from {found.n_repeated:,} repeated comparisons by "
         f"{found.n_participants} people."

@@ -127,7 +127,7 @@ def summary(table: pd.DataFrame) -> str:
     said = []
     for player, rows in table[table["factor"] == "class"].groupby("player", sort=False):
         most = rows.sort_values("contribution_nats", ascending=False).iloc[0]
-        own = f"{most['contribution_nats']:+.2f} from the class {most['level']}"
+        own = f"of which {most['contribution_nats']:+.2f} from the class {most['level']!r}"
         own += f" ({counted(int(most['n_items']), 'item')})"
         said.append(f"{rows['contribution_nats'].sum():.3f} nats for {player_label(str(player))}, {own}")
     return (

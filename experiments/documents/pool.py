@@ -1,4 +1,4 @@
-"""``+exp=pool``: several studies of one quantity pooled, such as losses in bits a character (a meta-analysis)."""
+"""``+exp=pool``: several studies of one quantity pooled, such as losses in bits per character (a meta-analysis)."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
             )
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
-            found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")
+            found.append(f"{name} has no BOS token to score first tokens after: set its bos")
     if work.shard is not None:
         found.append(
             f"these are the documents of shard {work.shard.index}/{work.shard.count} alone; when all shards are done, "

@@ -51,7 +51,7 @@ def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
     """Bound the entropy of a text by how many guesses its words took people, or would have taken models.
 
     One row for all people (player "human", standard errors over people and items) and one each (over items); or a
-    row a model over all lengths of the context (0) and one a length, standard errors over windows.
+    row per model over all lengths of the context (0) and one a length, standard errors over windows.
 
     Examples
     --------
@@ -116,11 +116,11 @@ def _row(player: str, length: int, words: pd.DataFrame, vocab_size: int | None) 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     said = []
     if table["upper_nats"].isna().any():
-        said.append("words were not found: the upper bound needs experiment.vocab_size")
+        said.append("words were not found: give experiment.vocab_size, which the upper bound needs")
     if table["n_not_found"].iloc[0] > table["n_words"].iloc[0] / 2:
-        said.append("most words were not found: few guesses a word say little of the entropy")
+        said.append("most words were not found, so that the bounds say little: allow more guesses per word")
     if (table["n_items"] < _FEW).any():
-        said.append(f"some rows have {int(table['n_items'].min())} places: standard errors are rough there")
+        said.append(f"some rows have {int(table['n_items'].min())} places: standard errors are rough, use more")
     return tuple(said)
 
 

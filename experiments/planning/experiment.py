@@ -192,12 +192,12 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings, n_items: int)
     wanted = max((int(row.n_contexts) for row in _planned(table).values()), default=0)
     if wanted > n_items:
         found.append(
-            f"a plan asks {wanted} contexts and the study has {n_items}: build a larger one to collect answers"
+            f"a plan asks {wanted} contexts, and the study has {n_items}: build a larger study before you collect"
         )
     if settings.n_replicates < 100:
         error = (settings.interval * (1 - settings.interval) / settings.n_replicates) ** 0.5
         found.append(
-            f"n_replicates is {settings.n_replicates}: a coverage of {settings.interval:.0%} is known to "
+            f"n_replicates is {settings.n_replicates}, so that a coverage of {settings.interval:.0%} is known to "
             f"{error:.0%} only"
         )
     return tuple(found)

@@ -202,8 +202,8 @@ def _summary(questions: pd.DataFrame, table: pd.DataFrame, interval: float) -> s
     share = _by_answer(questions)
     bought = ", ".join(f"{row.label} {row.width:.2f} (covers {row.coverage:.0%})" for row in rows_of(table))
     return (
-        f"**Of {share.size:,} answers, {_carry(share, 0.5):,} carry half of equation 5's estimate** and "
-        f"{_carry(share, 0.9):,} carry 90% of it, each item counting the same. An answer that carries next to nothing "
-        "says only that people give its candidate next to nothing. Mean widths in nats of "
-        f"{interval:.0%} intervals that the same time would buy, simulated: {bought}."
+        f"**{_carry(share, 0.5):,} of {share.size:,} answers carry half of equation 5's estimate**, and "
+        f"{_carry(share, 0.9):,} carry 90% of it, each item counting the same. The other answers say only that people "
+        f"give a candidate next to nothing. For the same time, the {interval:.0%} intervals of other designs have "
+        f"these mean widths in nats (simulated): {bought}."
     )

@@ -163,7 +163,7 @@ def _result(rows: pd.DataFrame, interval: float) -> ExperimentResult:
         dataset=dataset,
         figures={"recovery": recovery_figure(rows, interval)},
         text=f"{bullets(table, line)}\n\nBias and RMSE are in log-odds per doubling of the context.",
-        warnings=(f"{poor} of the posteriors did not converge; they are in all numbers",) if poor else (),
+        warnings=(f"{poor} of the posteriors did not converge: raise sampler.draws",) if poor else (),
     )
 
 

@@ -198,7 +198,7 @@ def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int)
 
 
 def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "") -> Figure:
-    """Share of the places whose word is at most at a rank, a line a model and split."""
+    """Share of the places whose word is at most at a rank, a line per model and split."""
     at = np.arange(1, n_candidates + 1)
     title = "How early in the list is the word that comes?"
     with one_panel(6.0, 3.8, title, study_name, grid="both") as (fig, axes):

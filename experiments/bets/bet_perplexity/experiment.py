@@ -64,7 +64,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     One row a ``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out),
     ``floor`` (no back-off costs less), ``committee`` (the mean of everybody's stakes), ``shannon`` (bounds of the
     entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row per item and one
-    row a participant.
+    row per participant.
 
     Examples
     --------
@@ -149,14 +149,14 @@ def _warnings(table: pd.DataFrame, found: Recalibration | None) -> list[str]:
     n_bad, clusters = 0 if found is None else found.n_bad_k, int(min(main["n_participants"], main["n_items"]))
     said = []
     if main["n_zero"] > 0:
-        nothing = f"{main['n_zero']:.0f} answers put nothing on what came"
-        said.append(f"{nothing}: their loss is infinite, and means are without them")
+        nothing = f"{main['n_zero']:.0f} answers put nothing on the word that came"
+        said.append(f"{nothing}: means leave out their infinite loss; ask people to bet on other words")
     if main["n_unasked"] > 0:
-        said.append(f"{main['n_unasked']:.0f} answers are left out: the back-off or the generator was not asked")
+        said.append(f"{main['n_unasked']:.0f} answers are left out: the generator gives no probability")
     if clusters < _FEW:
-        said.append(f"only {clusters} participants or items: clustered standard errors are too small with so few")
+        said.append(f"only {clusters} participants or items, so that clustered standard errors are too small: ask more")
     if n_bad > 0:
-        said.append(f"{n_bad} answers have a Pareto k above 0.7: their held-out losses are not to be believed")
+        said.append(f"{n_bad} answers have a Pareto k above 0.7: do not use their held-out losses")
     return said
 
 

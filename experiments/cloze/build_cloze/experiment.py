@@ -81,7 +81,7 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
     nucleus: tuple[Share, ...] = ()
     """Also drawn from the most probable tokens that hold this probability, as players such as smollm2-p0.9."""
     greedy: bool = False
-    """Also the most probable tokens, as a player such as smollm2-greedy: one word a context."""
+    """Also the most probable tokens, as a player such as smollm2-greedy: one word per context."""
     exact: bool = True
     """Also the exact probabilities of the words of people, the text and the draws: as log-probabilities of the draws,
     and as a player such as smollm2-exact, whose counts stand for probabilities."""
@@ -260,7 +260,7 @@ def players_table(
 
 
 def players_figure(by_item: xr.Dataset, title: str) -> Figure:
-    """Cumulative share of contexts by the entropy of their next word, one line a player and one of people."""
+    """Cumulative share of contexts by the entropy of their next word, one line per player and one of people."""
     highest = 1.05 * max(float(by_item["entropy_nats"].max().fillna(0)), 0.1)
     title = f"Next words in {by_item.sizes['item']:,} contexts of {title}"
     with one_panel(6.0, 3.6, title, grid="both") as (fig, axes):

@@ -127,14 +127,14 @@ def _summary(table: pd.DataFrame) -> str:
         steps = listed(f"{row.tvd_error:+.4f} with {row.n_samples}" for row in rows_of(rows))
         first = rows.iloc[0]
         lines.append(
-            f"- **Fewer samples raise the TVD of {label(str(name))} to people from {first['tvd_all']:.4f} "
+            f"- **Fewer samples change the TVD of {label(str(name))} to people from {first['tvd_all']:.4f} "
             f"({first['n_samples_all']:,} samples per context)** by {steps}; {first['n_contexts']:,} contexts."
         )
     return "\n".join(lines)
 
 
 def size_figure(dataset: xr.Dataset) -> Figure:
-    """Draw the change of the TVD over contexts, a box a size (figure 8)."""
+    """Draw the change of the TVD over contexts, a box per size (figure 8)."""
     models, sizes = [str(name) for name in dataset["model"].to_numpy()], dataset["n"].to_numpy().tolist()
     width = 0.7 / len(models)
     mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}

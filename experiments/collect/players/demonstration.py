@@ -203,8 +203,8 @@ def _summary(
         sum(each.seconds for each in _once(crowds)),
     )
     text = (
-        f"{int(table['n_players'].iloc[0])} players gave {n_answers:,} answers that count, with training rounds and "
-        f"attention checks {n_sent:,}, through the pages in {seconds:.0f} s, {n_sent / seconds:.0f} a second."
+        f"**{int(table['n_players'].iloc[0])} players gave {n_answers:,} answers**, {n_sent:,} with training rounds "
+        f"and attention checks, in {seconds:.0f} s ({n_sent / seconds:.0f} per second)."
     )
     if models:
         n_unreadable = sum(sum(each.unreadable.values()) for each in models)

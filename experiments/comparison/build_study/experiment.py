@@ -263,7 +263,7 @@ def _result(
 
 @styled
 def surprisal_figure(built: xr.Dataset) -> Figure:
-    """Cumulative share of contexts by the surprisal of the true next token, one line a model."""
+    """Cumulative share of contexts by the surprisal of the true next token, one line per model."""
     fig = new_figure(5.6, 3.4)
     axes = fig.add_subplot()
     share = np.arange(1, built.sizes["item"] + 1) / built.sizes["item"]
@@ -282,11 +282,11 @@ def surprisal_figure(built: xr.Dataset) -> Figure:
 def _summary(built: xr.Dataset, table: pd.DataFrame, work: Work) -> str:
     n_documents = len(set(built["document"].to_numpy().tolist()))
     losses = listed(
-        f"{loss:.3f} for {player}" for player, loss in zip(table["player"], table["true_loss_nats"], strict=True)
+        f"{loss:.3f} nats for {player}" for player, loss in zip(table["player"], table["true_loss_nats"], strict=True)
     )
     return (
         f"**The study has {counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')}, with "
         f"{built.sizes['candidate']} candidates each drawn from {built.attrs['generator']}.** The loss on the true "
-        f"next token is {losses} nats. The table has perplexities as equation 5 estimates them from the candidates. "
+        f"next token is {losses}. The table has perplexities as equation 5 estimates them from the candidates. "
         f"{work.said()}"
     )

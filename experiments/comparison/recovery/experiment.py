@@ -134,7 +134,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
         dataset=xr.Dataset(table_variables(table.fillna({"converged": -1}).astype({"converged": int}), "row")),
         figures={"recovery": recovery_figure(cells, labels, title, settings.interval)},
         text=_text(cells, settings),
-        warnings=(f"{missed} rows of posteriors that missed their check are in all numbers",) if missed else (),
+        warnings=(f"{missed} rows missed their check and are in all numbers: raise sampler.draws",) if missed else (),
         on_screen=cells.drop(columns=["coverage_lower", "coverage_upper", "error_lower_nats", "error_upper_nats"]),
     )
 

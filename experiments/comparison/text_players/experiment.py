@@ -244,8 +244,8 @@ def _warnings(table: pd.DataFrame, played: list[Played], pairs: Pairs) -> tuple[
     few = table[(table["verdict"] == "too few") & (table["way"] != PEOPLE)]
     if len(few):
         said.append(
-            f"too few pairs an item for equation 5: {', '.join(dict.fromkeys(few['player'] + ' ' + few['way']))}; such "
-            f"perplexities are too low, and compare with {ALWAYS_HALF!r} on the same pairs alone"
+            f"too few pairs per item for equation 5: {', '.join(dict.fromkeys(few['player'] + ' ' + few['way']))}; "
+            f"these perplexities are too low: raise experiment.pairs_per_item, or compare with {ALWAYS_HALF!r}"
         )
     return tuple(said)
 

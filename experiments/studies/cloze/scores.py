@@ -5,7 +5,7 @@ file                      what it is
 ========================  ===========================================================================================
 a table (CSV, Parquet)    one row per word or token with its value, such as the data frame to which R's pangoling adds
                           ``causal_words_pred()`` (ln p by default; ``log.p`` sets the base), or pairs of minicons
-``.jsonl`` of lists       one line a context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
+``.jsonl`` of lists       one line per context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
                           ``token_score()`` of minicons gives them (ln p by default)
 ``.jsonl`` of objects     ``samples_TASK_TIME.jsonl`` of lm-evaluation-harness (``--log_samples``), requests of the kind
                           loglikelihood: a context, a continuation, and ln p of all its tokens
