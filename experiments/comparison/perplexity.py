@@ -27,11 +27,11 @@ from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import for_screen, table_variables
 
 _VERDICTS = {
-    "too few": "too few responses per item, so that equation 5 is too low by itself: ask more per item (n_required in "
-    "table.csv says how many), and fit +exp=human_loss for people (Pareto k, share of items with under two effective "
+    "too few": "too few responses per item, so that equation 5 is too low by itself: ask more per item (the column "
+    "n_required says how many), and fit +exp=human_loss for people (Pareto k, share of items with under two effective "
     "responses)",
-    "doubtful": "responses per item may be too few: ask more per item (n_required in table.csv says how many; Pareto "
-    "k, share of items with under two effective responses)",
+    "doubtful": "responses per item may be too few: ask more per item (the column n_required says how many; "
+    "Pareto k, share of items with under two effective responses)",
 }
 
 
@@ -156,8 +156,13 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
 def summary(table: pd.DataFrame) -> str:
     """Say every player's perplexity, and how far the estimates are from the truth, where it is known."""
     rows = rows_of(table[table["rounding"] == table["rounding"].iloc[0]])
-    ends = [f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]" for row in rows]
-    said = [f"{its} for {player_label(row.player)}" for row, its in zip(rows, ends, strict=True)]
+    said = [
+        f"{row.perplexity:.1f} for {player_label(row.player)}, the generator"
+        if row.player == row.generator
+        else f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}] for "
+        f"{player_label(row.player)}"
+        for row in rows
+    ]
     rounding = table["rounding"].iloc[0]
     how = "from the reports as given" if rounding == "none" else f"with reports rounded to {rounding}"
     errors = [f"{player_label(row.player)} {_off(row.error_nats)}" for row in rows if np.isfinite(row.error_nats)]

@@ -22,6 +22,7 @@ from shannon_game.experiments.harness.tables import (
     for_screen,
     markdown_plain,
     markdown_table,
+    screen_table,
     split_constants,
 )
 from shannon_game.inference.progress import counted
@@ -113,16 +114,21 @@ class ExperimentResult:
     def _report(self, n_rows: int) -> str:
         doubts = ["## Warnings", "\n".join(f"- {text}" for text in self.warnings)] if self.warnings else []
         body = ["## Table", *table_sections(self, "`result.table`", n_rows)] if self.body is None else [self.body]
+        return "\n\n".join([self.text.strip(), *doubts, *body, self._named()]).strip() + "\n"
+
+    def _named(self) -> str:
+        """What else there is, by name."""
         there = {"figures": self.figures, "tables": self.tables, "files": self.writers, "posteriors": self.posteriors}
-        named = [f"`result.{what}`: {', '.join(names)}" for what, names in there.items() if names]
-        return "\n\n".join([self.text.strip(), *doubts, *body, "; ".join(named)]).strip() + "\n"
+        return "; ".join(f"`result.{what}`: {', '.join(names)}" for what, names in there.items() if names)
 
     def summary(self) -> pd.DataFrame:
         """Return what a person reads first: at most eight columns, intervals as texts; `table` has all, as numbers."""
         return for_readers(for_screen(self.table) if self.on_screen is None else self.on_screen)
 
     def __repr__(self) -> str:
-        return self._report(_FEW)
+        doubts = "\n".join(f"Warning: {text}" for text in self.warnings)
+        parts = [self.text.strip().replace("**", ""), doubts, screen_table(self.summary().head(_FEW)), self._named()]
+        return "\n\n".join(part.strip("\n") for part in parts if part)
 
     def _repr_html_(self) -> str:
         from markdown_it import MarkdownIt  # noqa: PLC0415 - only a notebook needs it

@@ -76,5 +76,5 @@ def test_what_is_refused() -> None:
     study = cloze_simulated(n_items=6, items_per_text=6, vocab_size=40)
     with pytest.raises(InputError, match=r"model 'mixture': has 6 contexts .* of 1 text; weights need two texts"):
         mixture(study)
-    with pytest.raises(InputError, match=r"experiment.vocab_size: is 3, should be at least"):
+    with pytest.raises(InputError, match=r"vocab_size: is 3, should be at least"):
         mixture(cloze_simulated(n_items=12, items_per_text=3, vocab_size=40), vocab_size=3)

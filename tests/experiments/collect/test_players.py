@@ -55,7 +55,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     again = run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "players=human")
     exact = again.table[again.table["rounding"] == "none"]
     assert exact["perplexity"].item() == pytest.approx(row["perplexity"])
-    with pytest.raises(InputError, match=r"experiment\.database: is .*where these players have played before; .*seed="):
+    with pytest.raises(InputError, match=r"database: is .*where these players have played before; .*seed="):
         run_experiment(*command)
 
 

@@ -252,7 +252,7 @@ def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
 
 def test_a_study_without_answers_needs_to_be_told_what_to_ask(tmp_path: Path) -> None:
     study = prepared("+exp=perplexity", *SMALL).study.isel(response=slice(0))
-    with pytest.raises(InputError, match=r"experiment\.candidates=10 asks about the first"):
+    with pytest.raises(InputError, match=r"candidates=10 asks about the first"):
         asked_pairs(study, TextPlayersSettings())
     pairs = asked_pairs(study, TextPlayersSettings(candidates=3))
     asked = np.flatnonzero((study["item_set"].to_numpy() != "") & study["selected"].to_numpy())

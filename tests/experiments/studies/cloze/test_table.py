@@ -74,7 +74,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
     rules = WORD_RULES["clean"]
     words = study_words(study, human=rules, model=rules, corpus=rules)
     np.testing.assert_allclose(words.human_distributions.mass, 1)
-    with pytest.raises(InputError, match=r"give study.n_answers=N"):
+    with pytest.raises(InputError, match=r"give n_answers=N"):
         words.answers()
     with pytest.raises(InputError, match="the proportions of 1 contexts do not sum to 1"):
         cloze_table(path=path, columns=SHARES, proportions="refuse")
@@ -135,7 +135,7 @@ def test_people_are_rows_and_models_have_probabilities(tmp_path: Path) -> None:
     assert study["response_count"].to_numpy().tolist() == [1, 1, 1]
     assert study["sample_count"].to_numpy().tolist() == [10_000]
     # where people have shares, one without is a mistake
-    with pytest.raises(InputError, match=r"line 2: has no proportion; study\.drop_incomplete=true"):
+    with pytest.raises(InputError, match=r"line 2: has no proportion; drop_incomplete=True"):
         cloze_table(path=written(tmp_path, table.replace("1,you,,", "1,you,0.5,")), columns=columns)
 
 
