@@ -157,7 +157,7 @@ def summary(table: pd.DataFrame) -> str:
     """Say every player's perplexity, and how far the estimates are from the truth, where it is known."""
     rows = rows_of(table[table["rounding"] == table["rounding"].iloc[0]])
     said = [
-        f"{row.perplexity:.1f} for {player_label(row.player)}, the generator"
+        f"{row.perplexity:.1f} for {player_label(row.player)} (the generator)"
         if row.player == row.generator
         else f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}] for "
         f"{player_label(row.player)}"

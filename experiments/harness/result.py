@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -41,14 +43,22 @@ _LONGEST, _FEW = 60, 12
 """Rows of a table that a report and a notebook show."""
 
 
+@cache
+def _kept() -> str:
+    """Folder that goes with the process."""
+    folder = mkdtemp(prefix="shannon-game-")
+    atexit.register(rmtree, folder, ignore_errors=True)
+    return folder
+
+
 class Files(Mapping[str, Path]):
     """Paths of the files and folders of a result: each is written when it is asked for, and kept by this process."""
 
     def __init__(self, writers: Mapping[str, Callable[[Path], object]]) -> None:
-        self._writers, self._folder = writers, TemporaryDirectory(prefix="shannon-game-")
+        self._writers, self._folder = writers, Path(mkdtemp(dir=_kept()))
 
     def __getitem__(self, name: str) -> Path:
-        path = Path(self._folder.name, name)
+        path = self._folder / name
         if not path.exists():
             self._writers[name](path)
         return path
