@@ -201,7 +201,6 @@ def _end_with_starter() -> None:
 
 
 def _judged(error: BaseException) -> tuple[int, str]:
-    """Exit code of a failed job and the line about it."""
     message = one_line(error, _SETTINGS)
     if isinstance(error, (*_USER_ERRORS, PermissionError)):
         return EXIT_INPUT, message
@@ -295,8 +294,8 @@ def _show(
     cfg: DictConfig, job: Job, result: ExperimentResult, warnings: Sequence[str], timings: Mapping[str, float]
 ) -> None:
     if cfg.output.print:
+        sys.stdout.write(f"{result.answer}\n\n")
         print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
-        sys.stdout.write("".join(f"{line}\n" for line in result.conclusion))
     for text in warnings:
         log.warning("warning: %s", text)
     say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))

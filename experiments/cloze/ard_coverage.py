@@ -131,7 +131,6 @@ def _design(study: xr.Dataset, settings: ArdCoverageSettings) -> ArdData:
 
 
 def _readable(quantity: str, data: ArdData) -> str:
-    """Name of a quantity with the predictor's instead of its position."""
     name, _, inside = quantity.partition("[")
     if name in ("coefficient", "scale"):
         return f"{name} of {data.predictor[int(inside[:-1])]}"

@@ -169,7 +169,6 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
 
 
 def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tuple[str, ...]]:
-    """Words of the study with the surprisal of people and models."""
     if "response_item" not in study:
         if settings.surprisal is None:
             problem = "is needed for a study of texts: words.csv of +exp=surprisal, or the folder of its run"

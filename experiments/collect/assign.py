@@ -186,7 +186,6 @@ def _rooms(
     needs: list[tuple[str, bool, int]],
     closed: int,
 ) -> list[int]:
-    """Count for how many questions there is room after each of some."""
     wanted = sum(number for _, training, number in needs if not training)
     of_others: dict[str, int] = {}
 

@@ -78,7 +78,6 @@ class EstimatorSettings(Group):
 
 
 def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
-    """Import a log-mean of the user's own."""
     module_name, _, name = dotted.rpartition(".")
     try:
         module = import_module(module_name) if module_name else None

@@ -79,7 +79,6 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     return ExperimentResult(
         table=table,
         on_screen=for_screen(table[~twice]),
-        conclusion=_said_once(table[twice]),
         dataset=estimates_dataset(results, control),
         tables=tables,
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
@@ -188,12 +187,6 @@ def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
         return people & False
     same: pd.Series[bool] = (table["gap_nats"] - given.iloc[0]).abs() < 1e-12
     return people & (table["rounding"] != "none") & same
-
-
-def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Say why a row of people is not on the screen."""
-    grids = ", ".join(rows["rounding"])
-    return (f"People's reports are on the grid {grids} already: rounding changes none of them.",) if grids else ()
 
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:

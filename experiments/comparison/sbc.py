@@ -134,7 +134,6 @@ def _warnings(table: pd.DataFrame, outside: Sequence[str], n_fits: int) -> tuple
 
 
 def _dataset(ranks: pd.DataFrame, band: EcdfBand) -> xr.Dataset:
-    """Every rank, truth and posterior mean, and the bands."""
     quantities, wide = by_quantity(ranks)
     of_fit = ranks[ranks["quantity"] == quantities[0]]
     return xr.Dataset(

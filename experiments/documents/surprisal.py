@@ -248,7 +248,6 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
 
 
 def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
-    """Text that each of the chosen documents is a part of."""
     if settings.context == "sentence":
         return list(map(str, study["document"].to_numpy()[chosen]))
     if "group" not in study:
@@ -261,7 +260,6 @@ def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.i
 
 
 def _regions(study: xr.Dataset) -> pd.DataFrame:
-    """Regions of interest of all documents, with their text."""
     at, start, stop = (study[f"region_{name}"].to_numpy() for name in ("document", "start", "stop"))
     texts = study["text"].to_numpy()[at]
     found = pd.DataFrame({"document": study["document"].to_numpy()[at], "start": start, "stop": stop})

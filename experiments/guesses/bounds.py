@@ -161,7 +161,6 @@ def people_figure(table: pd.DataFrame, study_name: str = "", *, interval: float)
 
 
 def _with_ends(table: pd.DataFrame, interval: float) -> pd.DataFrame:
-    """Add the ends of the intervals of both bounds."""
     for end in ("lower", "upper"):
         middle, reach = table[f"{end}_nats"], half_width(table[f"{end}_se_nats"], interval)
         table = table.assign(**{f"{end}_from": middle - reach, f"{end}_to": middle + reach})

@@ -112,7 +112,6 @@ def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:
 
 
 def _names_of(group: str) -> list[str]:
-    """Names of a group of our own settings."""
     folder = files("shannon_game.conf") / group
     return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir()) if group and folder.is_dir() else []
 

@@ -45,7 +45,6 @@ _LONGEST, _FEW = 60, 12
 
 @cache
 def _kept() -> str:
-    """Folder that goes with the process."""
     folder = mkdtemp(prefix="shannon-game-")
     atexit.register(rmtree, folder, ignore_errors=True)
     return folder
@@ -93,8 +92,6 @@ class ExperimentResult:
     """By what follows ``posterior_`` in the name of the file, the main one first."""
     on_screen: pd.DataFrame | None = None
     """What readers see of the table (:meth:`summary`), where its first columns and all its rows are not the answer."""
-    conclusion: tuple[str, ...] = ()
-    """Lines that the command prints under it."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Further tables, one row per item or participant; written as ``NAME.csv``."""
     writers: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
@@ -108,6 +105,12 @@ class ExperimentResult:
     def files(self) -> Files:
         """Paths of the other files or folders of a run, such as ``files["study.nc"]``; copy what you keep."""
         return Files(self.writers)
+
+    @property
+    def answer(self) -> str:
+        """What `text` says in bold, and in a list, without marks: what the command prints."""
+        parts = [part for part in self.text.strip().split("\n\n") if part.startswith(("**", "- "))]
+        return "\n".join(parts).replace("**", "")
 
     @property
     def posterior(self) -> Any:
@@ -127,7 +130,6 @@ class ExperimentResult:
         return "\n\n".join([self.text.strip(), *doubts, *body, self._named()]).strip() + "\n"
 
     def _named(self) -> str:
-        """What else there is, by name."""
         there = {"figures": self.figures, "tables": self.tables, "files": self.writers, "posteriors": self.posteriors}
         return "; ".join(f"`result.{what}`: {', '.join(names)}" for what, names in there.items() if names)
 
@@ -232,7 +234,6 @@ def _as_called(result: ExperimentResult) -> ExperimentResult:
         text=as_called(result.text),
         body=None if result.body is None else as_called(result.body),
         warnings=tuple(map(as_called, result.warnings)),
-        conclusion=tuple(map(as_called, result.conclusion)),
     )
 
 

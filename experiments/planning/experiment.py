@@ -101,7 +101,6 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         figures={"costs": cost_figure(table, contexts.name, settings.interval)},
         text=summary(table, contexts, settings),
         warnings=design_warnings(table, settings, study.sizes["item"]),
-        conclusion=conclusion(table, settings),
         writers=_plans(table, settings, _file_of(study)),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
@@ -113,12 +112,7 @@ def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettin
     return "\n\n".join([_filled(table, settings).strip(), *(["## To preregister", *chosen] if chosen else [])])
 
 
-def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
-    """Say what is recommended, a line a number that is estimated: for the screen."""
-    return tuple(_filled(table, settings, on_screen=True).splitlines())
-
-
-def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = False) -> str:
+def _filled(table: pd.DataFrame, settings: DesignSettings) -> str:
     best = _recommended(table)
     found = [(what, row and row._asdict(), _narrowest(table, _OF[what])) for what, row in best.items()]
     return fill(
@@ -129,7 +123,6 @@ def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = 
         labels=GAME_LABELS,
         share_games=SHARE_GAMES,
         slack=COVERAGE_SLACK,
-        on_screen=on_screen,
     )
 
 

@@ -125,7 +125,6 @@ def _carry(share: NDArray[np.float64], part: float) -> int:
 
 
 def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) -> pd.DataFrame:
-    """What the time of the study would buy in every game, by simulation."""
     embedded = designed_simulated(
         n_items=settings.n_contexts,
         vocab_size=settings.vocab_size,
@@ -149,7 +148,6 @@ def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) ->
 
 
 def _points(n_items: int, n_responses: int, costs: Costs) -> list[tuple[str, DesignPoint]]:
-    """Designs of about the time of the study's comparisons."""
     each = max(round(n_responses / n_items), 1)
     seconds = n_responses * costs.comparison_seconds
     asked = DesignPoint("comparison", n_items, "interface", n_draws=each, n_comparisons=each)

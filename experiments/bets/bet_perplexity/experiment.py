@@ -118,7 +118,6 @@ def _table(rows: list[dict[str, Any]], found: Recalibration | None) -> pd.DataFr
 def _participants(
     study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray], found: Recalibration | None
 ) -> pd.DataFrame:
-    """Everybody's losses, capital and recalibration."""
     table = bet_participants(study, losses)
     values = next(iter(losses.values()))
     known = ~np.isnan(values)
@@ -134,7 +133,6 @@ def _participants(
 def _dataset(
     table: pd.DataFrame, participants: pd.DataFrame, bins: pd.DataFrame, found: Recalibration | None
 ) -> xr.Dataset:
-    """Everything that the figures show."""
     variables = table_variables(table, "row", but=["player", *CONVERGENCE_COLUMNS])
     own = participants.drop(columns="participant").add_prefix("participant_")
     variables |= table_variables(own, "participant") | table_variables(bins.add_prefix("bin_"), "bin")

@@ -171,7 +171,6 @@ def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, 
 
 
 def _dataset(main: _Fit, tail: float) -> xr.Dataset:
-    """Rows, and curves of each predictor with the others at their mean."""
     data = main.data
     taken = thinned(main.posterior, 1000)
     coefficient, intercept = flat(taken, "coefficient"), flat(taken, "intercept")

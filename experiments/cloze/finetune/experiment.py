@@ -191,7 +191,6 @@ def _digest(examples: list[list[Any]]) -> str:
 def _distances(
     study: xr.Dataset, settings: FineTuneSettings, chosen: ModelSettings, items: NDArray[np.intp], run: TrainedModel
 ) -> pd.DataFrame:
-    """TVD to people in every held-out context, before and after."""
     before = chosen.changed(name="before", dtype="float32")
     # a model of which blocks were left out is saved without them
     kept = {name: getattr(chosen, name) for name in _AS_BEFORE}

@@ -154,7 +154,6 @@ def _on_the_estimate(study: xr.Dataset) -> tuple[str, ...]:
 
 
 def _answered(collection: Collection) -> dict[str, int]:
-    """Count the answers of people that count, by game."""
     query = select(Question.game, func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
     query = query.where(Question.study_id == collection.study_id, COUNTED).group_by(Question.game)
     with collection.database.read() as transaction:

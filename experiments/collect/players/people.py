@@ -225,7 +225,6 @@ def exact_people(world: World, n_people: int, seed: int) -> People:
 
 
 def _instruction(game: str, page: Page) -> str | None:
-    """Read what an attention check asks for."""
     say = Strings(("en",)).say
     for key in ("play.check_comparison", "play.check_slider") if game == "comparison" else ("play.check_word",):
         before, _, after = " ".join(say("en", key, value="\0").split(" ")).partition("\0")

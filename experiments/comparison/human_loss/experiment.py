@@ -136,7 +136,6 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
 
 
 def _left_out(cases: list[Case]) -> list[str]:
-    """Say how many reports the model cannot use."""
     n = max((case.data.n_other_reference for case in cases), default=0)
     return [f"{n} reports are left out: they compare two candidates, neither of them the target"] if n else []
 
@@ -164,7 +163,6 @@ def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Ca
 
 
 def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
-    """The values that participants could report."""
     if settings.grid is not None:
         return rounding_scheme(settings.grid)
     own = json.loads(study.attrs["design"]).get("scale") if "design" in study.attrs else None

@@ -316,7 +316,6 @@ class LossRows:
         return xr.Dataset(variables, coords=coords, attrs=self._about()).set_coords(named)
 
     def _about(self) -> dict[str, Any]:
-        """What figures and sentences read beside the numbers."""
         about: dict[str, Any] = {"generator": self.control, "study": str(self.study.attrs["name"])}
         about |= {"interval": self.settings.interval}
         about["equation_5"] = bars_label(self.settings.estimator, "importance sampling (equation 5)")

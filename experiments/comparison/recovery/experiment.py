@@ -186,7 +186,6 @@ def _label(row: Any) -> str:
 
 
 def _text(cells: pd.DataFrame, settings: RecoverySettings) -> str:
-    """Say how often the intervals hold the truth."""
     share = cells.groupby("estimator", sort=False)["coverage"].mean().to_dict()
     held = [f"{value:.0%} ({ESTIMATOR_LABELS[str(name)]})" for name, value in share.items()]
     who = {

@@ -147,7 +147,6 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def _scored(study: xr.Dataset, split: NDArray[np.object_], settings: TrainSettings) -> xr.Dataset:
-    """Study of the documents that the trained model is scored on."""
     chosen = []
     for name in dict.fromkeys(split.tolist()):
         there = np.flatnonzero(split == name)

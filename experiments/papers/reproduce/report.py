@@ -76,7 +76,6 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _counts(table: pd.DataFrame) -> str:
-    """Values by verdict, paper and origin, as Markdown."""
     by_paper = pd.crosstab(table["verdict"], table["paper"], margins=True, margins_name="all")
     by_origin = pd.crosstab(table["verdict"], table["origin"], margins=True, margins_name="all")
     found = by_paper.join(by_origin.drop(columns="all").reindex(columns=ORIGINS, fill_value=0))

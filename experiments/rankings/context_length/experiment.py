@@ -106,7 +106,6 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
 
 
 def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlaces:
-    """Draw places, each as likely as any other."""
     n_possible, n_windows = len(possible.document), settings.n_windows
     if n_possible < n_windows:
         shared = " that all models share" if settings.places == "characters" else ""
@@ -161,7 +160,6 @@ def _score(  # noqa: PLR0917
 
 
 def _tokens(arrays: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """Rank, loss and window of every reference token that counts."""
     counts = arrays[_COUNTS]
     rank, logprob = (arrays[name][counts].astype(float) for name in ("rank", "logprob"))
     return rank, -logprob, np.nonzero(counts)[0]

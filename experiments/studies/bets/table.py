@@ -108,8 +108,6 @@ def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -
         all rows of one participant and item.
     name : str, optional
         Of the study.
-    **settings
-        Fields of :class:`BetLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
 
     Returns
     -------

@@ -70,9 +70,6 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
         One row per answer, or a context and answer with a count or a proportion. Answers are strings.
     name : str, optional
         Of the study, for titles and messages.
-    **settings
-        Fields of :class:`ClozeRowSettings`. Without ``columns`` those are read that bear the names of
-        :class:`ClozeColumns`.
 
     Returns
     -------

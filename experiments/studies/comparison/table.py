@@ -100,10 +100,9 @@ def comparison_study(
         ``batch`` if there were several.
     name : str, optional
         Of the study.
-    **settings
-        ``columns``, ``percent``, ``extremes``, ``missing``: see :class:`ComparisonTableSettings`.
-        ``columns={"participant": "worker"}`` says that a column has another name, and
-        ``{"answers": {"item": "question"}}`` that it has in the answers alone.
+    columns : dict, optional
+        ``{"participant": "worker"}`` says that a column has another name, and ``{"answers": {"item": "question"}}``
+        that it has in the answers alone.
 
     Returns
     -------

@@ -121,8 +121,6 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
         Texts, or a table with a column ``text``.
     name : str, optional
         Of the study.
-    **settings
-        Fields of :class:`TextsSettings` but for the path, such as ``id_field="item"``.
 
     Returns
     -------
@@ -226,7 +224,6 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
 
 
 def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> str:
-    """Decode one file and repair its line ends."""
     encoding = codecs.lookup(settings.encoding).name
     is_utf8 = encoding == "utf-8"
     mark = next((name for bom, name in _MARKS.items() if content.startswith(bom)), None)

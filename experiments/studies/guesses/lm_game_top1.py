@@ -140,7 +140,6 @@ def _read_documents(game: GameFiles, numbers: Sequence[int]) -> pd.DataFrame:
 
 
 def _words(rows: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which targets are whole words."""
     pairs = zip(rows["target"], rows["following"], strict=True)
     return np.array([is_word_position(token, following) for token, following in pairs], dtype=bool)
 

@@ -99,12 +99,9 @@ def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings:
     ----------
     guesses : pandas.DataFrame
         One row per guess, in the order in which each participant guessed: ``participant``, ``document``, ``position``
-        (words or tokens before the target, 0 for the first of the document), ``target`` and ``guess``.
+        (words or tokens before the target, 0 for the first of the document), ``target`` and ``guess``, or ``correct``.
     name : str, optional
         Of the study.
-    **settings
-        Fields of :class:`GuessLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
-        With one of right and wrong (``correct``), ``target`` and ``guess`` may lack.
 
     Returns
     -------
