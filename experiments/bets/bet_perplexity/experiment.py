@@ -169,10 +169,10 @@ def _summary(
     people = table[table["kind"] == "bets"]
     line = (
         "**People lose {loss_nats:.3f} nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]**, perplexity "
-        "{perplexity:.3g}, if words that they did not name have the probabilities of {back_off}"
+        "{perplexity:.3g}, if words that they did not name are as probable as under `{back_off}`"
     )
     if people["gap_nats"].notna().all():
-        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] more than the generator"
+        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] beside the generator's loss"
     floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
     text = (
         f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. What "
@@ -188,7 +188,7 @@ def _summary(
     together = "" if settings.mix == "cells" else " (people and the back-off together)"
     return (
         f"{text}\n\n{missed}Recalibrated, stakes on answers held out cost {row['loss_nats']:.3f} nats{together}, "
-        f"{n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}] less. The typical exponent "
+        f"a gain of {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}]. The typical exponent "
         f"is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}]: stakes are {boldness}; "
         f"the typical share mixed in is {n['mixing_share_median']:.1%}."
     )

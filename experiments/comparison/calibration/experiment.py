@@ -61,7 +61,7 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     items = study["response_item"].to_numpy()[outcomes.row]
     dataset = _dataset(table, fits, settings).assign(_points(outcomes, game))
     dataset = dataset.assign_attrs(_beta_against_linear(fits, outcomes, items))
-    found = {name: fit.convergence for name, fit in fits.items()}
+    found = {_POSTERIORS[name]: fit.convergence for name, fit in fits.items()}
     shown = study.attrs["name"], settings.interval
     return ExperimentResult(
         table=table,
@@ -75,6 +75,9 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
         gate_failed=bayes.gate_failed(settings, found),
         posteriors=posteriors,
     )
+
+
+_POSTERIORS = {"llo": "the curve linear in log-odds", "beta": "beta calibration", "game": "the game's curve"}
 
 
 def _left_out(outcomes: OutcomeData) -> list[str]:
