@@ -16,6 +16,7 @@ from hydra import compose, initialize_config_module
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from shannon_game.estimators.code_identity import package_version
@@ -36,6 +37,7 @@ OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 """First words that are no experiment -> module and function; each is imported when it is called."""
 
+_Line = tuple[str, str, str, str]
 _SEARCH_PATH = "hydra.searchpath="
 _LAUNCHERS = {"joblib", "submitit_local", "submitit_slurm", "ray"}
 _BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
@@ -162,7 +164,7 @@ def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) ->
     own = function.settings_class
     summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
     parts = [f"+exp={name} takes a {' or '.join(entry.kinds)} study. {summary}\n"]
-    parts += _setting_table(setting_lines(own, lambda name: before(name, own)), width)
+    parts += _setting_table(_as_composed(cfg, setting_lines(own, lambda name: before(name, own))), width)
     parts.append(f"\nOf the run: {read_of_the_run(own)}.")
     for setting, choices in getattr(function, "choices", {}).items():
         parts.append(f"With {setting}=NAME it asks something else, with other settings: {', '.join(choices)}.")
@@ -172,12 +174,19 @@ def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) ->
     loader: Any = load_target(study, what="study")
     about = inspect.cleandoc(loader.__doc__ or "").split("\n\n")[0]
     parts.append(f"\nstudy={study.name}: {about}\n")
-    parts += _setting_table(setting_lines(loader.settings_class, "study."), width)
+    parts += _setting_table(_as_composed(cfg, setting_lines(loader.settings_class, "study.")), width)
     parts.append(f"\nOther studies: {', '.join(others)}. Their settings: +exp={name} study=NAME --help")
     return "\n".join(parts)
 
 
-def _setting_table(lines: Sequence[tuple[str, str, str, str]], width: int) -> list[str]:
+def _as_composed(cfg: DictConfig, lines: Iterable[_Line]) -> list[_Line]:
+    """Settings with the defaults of the YAML files, where these have others than the classes."""
+    values = [OmegaConf.select(cfg, key) for key, *_ in lines]
+    shown = [value if isinstance(value, str | int | float) and not isinstance(value, bool) else "" for value in values]
+    return [(line[0], str(its) or line[1], *line[2:]) for its, line in zip(shown, lines, strict=True)]
+
+
+def _setting_table(lines: Sequence[_Line], width: int) -> list[str]:
     """Settings in columns; a name that is broken over two lines cannot be copied, the rest can be."""
     from rich.console import Console  # noqa: PLC0415 - every run imports this module, few show help
     from rich.table import Table  # noqa: PLC0415

@@ -188,9 +188,9 @@ def _summary(
     together = "" if settings.mix == "cells" else " (people and the back-off together)"
     return (
         f"{text}\n\n{missed}Recalibrated, stakes on answers held out cost {row['loss_nats']:.3f} nats{together}, "
-        f"a gain of {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}]. The typical exponent "
-        f"is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}]: stakes are {boldness}; "
-        f"the typical share mixed in is {n['mixing_share_median']:.1%}."
+        f"a gain of {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}]. The typical "
+        f"exponent is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}]: stakes are "
+        f"{boldness}; the typical share mixed in is {n['mixing_share_median']:.1%}."
     )
 
 

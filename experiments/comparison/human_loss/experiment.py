@@ -43,6 +43,7 @@ _ON_SCREEN = (
     *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "tail_factor", "perplexity", "true_perplexity_asked"),
     "converged",
 )
+_NAMES = {"perplexity": "equation_5"} | {f"k0_{end}": f"report_slope_{end}" for end in ("median", "lower", "upper")}
 
 
 class Top1Settings(Settings):
@@ -131,7 +132,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         warnings=(*bayes.unconverged(found), *made.problems, *_left_out(cases)),
         gate_failed=bayes.gate_failed(settings, {name: one for name, one in found.items() if PRIORS not in name}),
         posteriors={case.file: fits[case.name].idata for case in cases if case.file and settings.save_posterior},
-        on_screen=main_rows(table)[list(_ON_SCREEN)],
+        on_screen=main_rows(table)[list(_ON_SCREEN)].rename(columns=lambda name: _NAMES.get(name, name)),
     )
 
 
