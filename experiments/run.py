@@ -184,7 +184,6 @@ def run_job(cfg: DictConfig) -> int:
 
 
 def _done(folder: Path, identity: JobIdentity, prefix: str) -> JobStatus | None:
-    """Status of a job whose result is there, with nothing changed since."""
     done, again = done_before(folder, identity)
     if again:
         say(f"{prefix}done again: {again}")
@@ -213,7 +212,6 @@ def _judged(error: BaseException) -> tuple[int, str]:
 
 
 def _end(place: Path, status: JobStatus) -> None:
-    """Leave a status that is true, or none where the disk takes none."""
     try:
         write_status(place, status)
     except OSError:
@@ -226,7 +224,6 @@ def _since(start: float) -> float:
 
 
 def _check_settings(cfg: DictConfig) -> None:
-    """Check the settings of the run itself; each experiment checks its own."""
     for key in cfg:
         if key not in _SETTINGS:
             raise unknown_choice("setting", key, _SETTINGS)

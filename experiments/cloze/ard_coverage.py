@@ -121,7 +121,6 @@ def _warnings(table: pd.DataFrame, settings: ArdCoverageSettings) -> list[str]:
 
 
 def _design(study: xr.Dataset, settings: ArdCoverageSettings) -> ArdData:
-    """First contexts of the first texts, with their exact predictors and errors."""
     columns = design_columns(study, settings)
     frame = pd.DataFrame({"text": columns.text, "position": columns.position})
     texts = frame["text"].drop_duplicates().to_numpy()[: settings.n_texts]
@@ -140,7 +139,6 @@ def _readable(quantity: str, data: ArdData) -> str:
 
 
 def _quantity_label(name: str) -> str:
-    """Name of a parameter for a reader: its predictor as in the other figures."""
     kind, of, predictor = name.partition(" of ")
     return kind.replace("_", " ") + (of + predictor_label(predictor) if of else "")
 

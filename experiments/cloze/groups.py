@@ -83,7 +83,6 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
 
 
 def _answers(study: xr.Dataset, settings: GroupsSettings) -> pd.DataFrame:
-    """One row per answer that is a word; counts are as many answers."""
     rules = settings.words.of(study)
     found = normalise_words(study["word_text"].to_numpy(), rules)
     target = normalise_words(study["target_word"].to_numpy(), rules).words

@@ -110,7 +110,6 @@ def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> FloatArray:
 def _losses(
     study: xr.Dataset, words: StudyWords, probability: pd.DataFrame, uniform: float, source: str
 ) -> tuple[pd.DataFrame, FloatArray]:
-    """Held-out losses by context, and the weights of people, model and rest by text."""
     items = probability.index.to_numpy()
     groups = groups_of(study, items).astype(str)
     n_texts = len(np.unique(groups))

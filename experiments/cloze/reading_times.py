@@ -205,7 +205,6 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
 
 
 def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
-    """Times whose word has a surprisal of every player, and previous words that have."""
     lags, at = range(settings.spillover + 1), times.rows["at"].to_numpy()
     own = {
         str(player): {_column(str(player), n): words.before(values, n)[at] for n in lags}
@@ -267,7 +266,6 @@ def _slopes(name: str, fit: ClusteredRegression | MixedRegression, spillover: in
 
 
 def _gain(data: _Data, density: Mapping[str, FloatArray], player: str, other: str, interval: float) -> dict[str, Any]:
-    """What one player's surprisal says more of a held-out time than another's, in nats, texts being sampled."""
     gain = density[player] - density[other]
     if data.reader is None:
         mean, se = float(gain.mean()), cluster_se(gain, data.text)

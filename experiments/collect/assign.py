@@ -288,7 +288,6 @@ def _drawn(
     rows: Sequence[tuple[int, int, int]],
     chooser: AdaptiveChooser | None,
 ) -> Choice:
-    """Draw one of the questions that are open: id, number of holders, times that it was assigned."""
     training, on_tokens = session.state == "training", session.game == "comparison"
     policy = "random" if training else settings.questions
     if policy == "adaptive":

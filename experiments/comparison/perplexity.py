@@ -88,7 +88,6 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
 
 
 def _study_warnings(study: xr.Dataset, table: pd.DataFrame, settings: PerplexitySettings) -> list[str]:
-    """Warn of one item, of an L_G over other items than the gap's, and of responses that no equation can use."""
     said = (
         ["there is one item, so that no standard error over items exists: ask about more items"]
         if (table["n_items"] == 1).all()

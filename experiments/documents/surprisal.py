@@ -174,7 +174,6 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
 
 
 def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArray[np.intp]:
-    """Positions of the documents to score, increasing: a random subset, and of it this run's shard."""
     n_there = study.sizes["document"]
     chosen = np.arange(n_there)
     if settings.n_documents is not None:
@@ -351,7 +350,6 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
 
 
 def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
-    """Mean surprisal of words under each model; nothing where words have none."""
     if "words" not in tables:
         return ""
     column = best_column(tables["words"])

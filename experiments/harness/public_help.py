@@ -13,11 +13,25 @@ from pydantic.fields import FieldInfo
 from shannon_game.experiments.harness.messages import in_python
 from shannon_game.inference.settings import Settings, ordered_fields, setting_lines
 
-OF_EXPERIMENT = """\
+_RAISES = """\
+Raises
+------
+InputError
+    For a wrong setting, and data that are missing or cannot be used; names the place, and what would be right.
+"""
+OF_FRAMES = _RAISES
+OF_LOADER = f"""\
+Returns
+-------
+xarray.Dataset
+    A {{}} study. Its notes count what was left out, repaired or kept in spite of doubts.
+
+{_RAISES}"""
+OF_EXPERIMENT = f"""\
 Parameters
 ----------
 study : xarray.Dataset
-    A {} study, as made by {}.
+    A {{}} study, as made by {{}}.
 
 Returns
 -------
@@ -25,29 +39,7 @@ ExperimentResult
     ``table`` has one row per estimate, ``tables`` further tables, ``figures`` the figures, ``warnings`` what to doubt;
     ``files["NAME"]`` is the path of a file that a run writes.
 
-Raises
-------
-InputError
-    For a setting that is wrong or does not fit, and a study that lacks what the question needs; names the place.
-"""
-OF_LOADER = """\
-Returns
--------
-xarray.Dataset
-    A {} study. Its notes count what was left out, repaired or kept in spite of doubts; ``attrs["data_sha256"]``
-    identifies the data.
-
-Raises
-------
-InputError
-    For a setting that is wrong, and data that are missing or cannot be used; names the place.
-"""
-OF_FRAMES = """\
-Raises
-------
-InputError
-    For a missing column or a bad cell; names column and row, and lists the columns that there are.
-"""
+{_RAISES}"""
 _OF_SETTINGS = """\
 settings : {}, optional
     All settings as one object; or give them by name, a dotted one in a dictionary: ``a={{"b": 1}}`` for ``a.b``."""

@@ -138,7 +138,6 @@ def _plans(table: pd.DataFrame, settings: DesignSettings, served: str | None) ->
 
 
 def _file_of(study: xr.Dataset) -> str | None:
-    """Name the file of a study as +exp=collect finds it: from the folder of the command."""
     path = study.encoding.get("source")
     if path is None:
         return None
@@ -197,7 +196,6 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings, n_items: int)
 
 
 def _recommended(table: pd.DataFrame) -> dict[str, Any]:
-    """Cheapest recommended design of every number that is estimated; None where there is none."""
     return {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
 
 
@@ -211,7 +209,6 @@ def _planned(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
-    """Cheapest recommended design of some games, as a named tuple; None where there is none."""
     own = table[table["game"].isin(games) & table["recommended"]].sort_values("minutes")
     return rows_of(own)[0] if len(own) else None
 

@@ -93,7 +93,6 @@ def question_worth_figure(
 
 
 def _questions(study: xr.Dataset) -> pd.DataFrame:
-    """One row per question, with its owner's item id: answers, and their share of the item's weights."""
     pairs = response_pairs(study)
     log_term = pd.Series(log_terms(pairs))
     weight = np.exp(log_term - log_term.groupby(pairs.item).transform("max"))

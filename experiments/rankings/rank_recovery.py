@@ -109,7 +109,6 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
 
 
 def _program(design: slopes.RankData, *, compiled: bool) -> Any:
-    """Model of a design, for nutpie compiled; one process may fit several."""
     arrays = (design.window_text, design.window_length, design.cell_model, design.cell_window)
     names = (design.model, design.text, design.window)
     key = (*(array.tobytes() for array in arrays), *(tuple(name.tolist()) for name in names), design.k, compiled)

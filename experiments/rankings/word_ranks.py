@@ -91,7 +91,6 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
 
 
 def _places(study: xr.Dataset, settings: WordRanksSettings) -> pd.DataFrame:
-    """Document and split of every place, the text before it, and the word that comes."""
     texts = [str(text) for text in study["text"].to_numpy()]
     found = []
     for document, text in enumerate(texts):

@@ -165,7 +165,6 @@ def _summary(
     found: Recalibration | None,
     settings: BetsSettings,
 ) -> str:
-    """Losses under every back-off, what decides them, and what recalibration changes."""
     people = table[table["kind"] == "bets"]
     line = (
         "**People lose {loss_nats:.3f} nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]**, perplexity "

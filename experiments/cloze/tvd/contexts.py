@@ -65,7 +65,6 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
 
 
 def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.intp]:
-    """Positions of the contexts with these ids, of "TEXT:WORD", of all contexts of "TEXT", or of the disputed ones."""
     text, number = study["text_id"].to_numpy().astype(str), study["word_num"].to_numpy()
     labels = context_labels(study)
     found: list[int] = []
@@ -97,7 +96,6 @@ def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.in
 def _rows(
     study: xr.Dataset, words: StudyWords, cpds: dict[str, Distributions], item: int, n_words: int
 ) -> pd.DataFrame:
-    """Words that are among the most probable of any player, for every player that said something."""
     said = {}
     for name, cpd in cpds.items():
         here = cpd.context == item

@@ -163,7 +163,6 @@ def players_tvd(
 def _tables(
     study: xr.Dataset, words: StudyWords, settings: OracleSettings, players: list[PlayerTvd]
 ) -> dict[str, pd.DataFrame]:
-    """One row per context, with the distances that are known already, and one row per participant."""
     rules = settings.words.of(study)
     models = {player.player: player for player in players if player.player != ORACLE}
     items = cloze_items(study, rules=rules, models=list(models), distances=False, words=words)
@@ -175,7 +174,6 @@ def _tables(
 
 
 def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -> BayesianTvd | None:
-    """Bayesian TVD on a random part of each player's contexts, if asked for."""
     if settings.bayes.n_contexts is None:
         return None
     require_packages(EXTRAS["bayes"], "bayes", source="bayes.n_contexts (null for none)")

@@ -123,7 +123,6 @@ class People:
         return self.own(person, item) + noise_sd * noise
 
     def _words(self, logprob: FloatArray, most: int) -> list[tuple[str, float]]:
-        """Words of the most probable tokens, each once, and ln h of these tokens."""
         words, found = self.world.vocabulary, dict[int, tuple[str, float]]()
         for at in np.argsort(-logprob, kind="stable").tolist():
             found.setdefault(int(words.key[at]), (words.typed[at], float(logprob[at])))

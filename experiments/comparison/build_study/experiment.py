@@ -153,7 +153,6 @@ def _damaged(tokens: Sequence[bytes]) -> NDArray[np.bool_]:
 
 
 def _exact_only(built: xr.Dataset, scores: Mapping[str, ModelScores], on_inexact: str) -> xr.Dataset:
-    """Leave out the contexts that a model could not be asked exactly, or refuse the model."""
     keep = np.logical_and.reduce([its.exact for its in scores.values()])
     inexact = {name: np.flatnonzero(~its.exact) for name, its in scores.items() if not its.exact.all()}
     for name, which in inexact.items():

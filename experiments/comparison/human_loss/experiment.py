@@ -142,14 +142,12 @@ def _left_out(cases: list[Case]) -> list[str]:
 
 
 def _player_cases(study: xr.Dataset, name: str, settings: HumanLossSettings) -> Iterator[Case]:
-    """A language model as a player, unrounded and under the rounding of the settings."""
     for scheme in estimates.compared_schemes(settings.rounding):
         data = participant_data(study, player=name, rounding=None if scheme == NO_ROUNDING else scheme)
         yield Case(f"{name}, rounding {scheme.name}", data, name, scheme)
 
 
 def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Case]:
-    """Everyone under each anchor, the usual ones alone, and everyone under other priors."""
     data = participant_data(study, _grid(study, settings))
     first, *others = _anchors(settings, data.has_answers)
     left_out = unusual_participants(data) if settings.leave_out == "auto" else settings.leave_out
@@ -197,7 +195,6 @@ def _covariates(study: xr.Dataset, formula: str | None) -> pd.DataFrame | None:
 
 
 def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
-    """Fit a case; None for the generator itself, whose gap is known without error."""
     fit = None
     if case.player != case.data.generator or case.rounding != NO_ROUNDING:
         factor = PRIOR_FACTORS.get(case.priors)

@@ -175,7 +175,6 @@ def _rounded(reports: FloatArray) -> FloatArray:
 
 
 def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none", **more: Any) -> dict[str, Any]:
-    """One row of the table: equation 5 on the answers of a study, and more columns."""
     row = {"player": player, "way": way, "rounding": rounding, **more}
     if study is None:
         return row | {"verdict": "no answer"}
@@ -185,7 +184,6 @@ def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none"
 
 
 def _references(study: xr.Dataset, pairs: Pairs) -> list[dict[str, Any]]:
-    """People, where the study has any, and whoever says 50% to every pair."""
     half = answered_study(study, pairs, [(ALWAYS_HALF, np.full(len(pairs.target), 0.5))], ALWAYS_HALF)
     baseline = _row(half, ALWAYS_HALF, BASELINE, n_pairs=pairs.n_asked)
     drawn = drawn_response_mask(study)

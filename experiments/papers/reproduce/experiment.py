@@ -189,7 +189,6 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
 
 
 def _by_own_code(study: xr.Dataset, settings: ReproduceSettings, of: str) -> ExperimentResult:
-    """Run what repeats a paper's own code, with the run's seed where it draws anything."""
     analysis: Experiment[Any] = getattr(import_module(OWN_CODE[of][0]), OWN_CODE[of][1])
     if "printed" in study:
         raise InputError(

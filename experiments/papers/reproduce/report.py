@@ -93,7 +93,6 @@ def _displays(table: pd.DataFrame, paper: str) -> list[tuple[Display, str]]:
 
 
 def _figures(outcome: Outcome | None, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Figures of a part: what each shows, and its path from the report's folder."""
     if outcome is None or not outcome.has_outputs:
         return []
     folder = outcome.planned.folder

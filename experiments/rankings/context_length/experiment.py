@@ -125,7 +125,6 @@ def _mine(work: language_models.Work, places: ModelPlaces) -> ModelPlaces:
 
 
 def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str, NDArray[Any]]:
-    """Say which reference tokens count, shape (window, position)."""
     counted = dict(found)
     counted[_COUNTS] = np.arange(found["rank"].shape[1]) < places.n_inside[:, None]
     if places.n_characters is not None:
@@ -224,7 +223,6 @@ def _by_temperature(
 def _differences(
     scored: Mapping[tuple[str, str, int], Mapping[str, NDArray[Any]]], top_k: int
 ) -> list[tuple[str, int, ClusteredMean, ClusteredMean]]:
-    """Growing minus sliding window on the same tokens: average score, and log-probability in nats."""
     found = []
     for (name, kind, length), arrays in scored.items():
         if kind == "growing" and (name, "sliding", length) in scored:

@@ -153,7 +153,6 @@ def _pairs(
 def _dataset(
     settings: RanksSettings, data: RankData, *, expected: FloatArray, power: Mapping[str, FloatArray]
 ) -> xr.Dataset:
-    """Curves of the expected score, and the power behind ``pairs.csv``."""
     quantile = [settings.tail, 0.5, 1 - settings.tail]
     curves = ("quantile", "model", "length"), np.quantile(expected, quantile, axis=0)
     coords: dict[str, Any] = {"model": data.model.astype(object), "length": np.unique(data.window_length)}

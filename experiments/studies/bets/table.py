@@ -180,7 +180,6 @@ def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) 
 
 
 def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:
-    """What lies on anything else, and on the words, as shares of each answer's total."""
     total, stake = settings.total, np.nan_to_num(table["stake"])
     sums: FloatArray = np.bincount(answer.of_row, weights=stake).astype(np.float64)
     staked, cure = sums > 0, "shares take study.total=1; a table has one scale"

@@ -139,7 +139,6 @@ def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[st
 
 
 def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:
-    """Log-probabilities in nats of values on the scale of the file."""
     scale = file.scale
     if scale is None:
         right = "logprob_nats, logprob_bits, surprisal_nats, surprisal_bits or probability"

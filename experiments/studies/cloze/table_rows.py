@@ -228,7 +228,6 @@ def _with_scores(
 
 
 def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
-    """Variables of models' words; an entry is a context and a model."""
     asked = models.groupby(["item", "model"], sort=False)
     entries = models[~models.duplicated(["item", "model"])]
     entry_model, names = pd.factorize(entries["model"])

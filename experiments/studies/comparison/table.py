@@ -179,7 +179,6 @@ _NO_ANSWERS: Mapping[str, Any] = {
 
 
 def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[str, Any], list[str]]:
-    """What is asked, the variables of the candidates, and the names of the language models."""
     pairs = columns.read(given, "pairs", PAIRS, OPTIONAL)
     models = _models(given)
     of = pairs.groups("item", what="item")
@@ -224,7 +223,6 @@ def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[st
 
 
 def _check_draws(pairs: Table, item: NDArray[np.intp], names: list[str]) -> None:
-    """Refuse a draw that an item has twice, and items with other numbers of draws where no column says why."""
     twice = pd.DataFrame({"item": item, "draw": pairs["draw"]}).duplicated().to_numpy()
     right = "number every draw of an item, those that gave the same token too"
     pairs.refuse(twice, "draw", lambda row: f"which item {shown(names[item[row]])} has before; {right}")

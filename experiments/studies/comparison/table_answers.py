@@ -56,7 +56,6 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
 
 
 def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
-    """Reports as probabilities strictly between 0 and 1."""
     percent, top = settings.percent, 100 if settings.percent else 1
     report = table.shares("report", percent=percent)
     # a cell with a percent sign says its scale itself

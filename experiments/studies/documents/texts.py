@@ -182,7 +182,6 @@ def _rows(table: Table, settings: TextsSettings, notes: Counter[str]) -> list[Do
 def _with_regions(
     documents: list[Document], settings: TextsSettings, notes: Counter[str], *, source: object
 ) -> list[Document]:
-    """Regions between delimiters; those of columns are there."""
     mark = settings.regions
     if mark is None or isinstance(mark, tuple) or not is_delimiter(mark):
         if mark is not None and not any(document.regions for document in documents):

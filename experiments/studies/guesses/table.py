@@ -189,7 +189,6 @@ def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
 
 
 def _check_contradictions(table: Table, correct: NDArray[np.bool_]) -> None:
-    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass."""
     guess, target = table["guess"], table["target"]
     wrong = ~correct & (guess == target)
     right = correct & (bare(guess) != bare(target))

@@ -125,7 +125,6 @@ _NEEDS = f"it needs {', '.join(_REQUIRED)}"
 
 
 def _ranks(table: Table, of: Groups) -> NDArray[np.int64]:
-    """Ranks, which are 1, 2, 3, ... for every reference token."""
     rank = pd.Series(table["rank"].astype(np.int64))
     expected = rank.groupby(of.of_row).rank(method="first").to_numpy().astype(np.int64)
 

@@ -30,7 +30,7 @@ def test_the_table_follows_from_the_items() -> None:
         columns = [own["probability_people"], own["probability_model"], rest]
         again = held_out_mixture(np.stack(columns, axis=1), own["text_id"])
         np.testing.assert_allclose(own["loss_both_nats"], again.loss_nats, rtol=1e-6)
-    assert "6 texts: weights" in result.warnings[-1]
+    assert "6 texts give rough weights" in result.warnings[-1]
 
 
 def two_kinds_of_words(share_of_people: float) -> pd.DataFrame:

@@ -382,7 +382,7 @@ def test_a_method_takes_its_own_models_and_settings(root: Path, tmp_path: Path) 
     refused: list[tuple[list[str], dict[str, int], str]] = [
         ([str(root / "a")], {}, "fills no masks"),
         ([], {}, "needs masked models"),
-        ([str(tmp_path / "bert")], {"window": 20}, "experiment.window: is 20"),
+        ([str(tmp_path / "bert")], {"window": 20}, "window: is 20"),
     ]
     for models, settings, message in refused:
         with pytest.raises(InputError, match=message):
