@@ -136,7 +136,9 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
     found = []
     for verdict, meaning in _VERDICTS.items():
         rows = [
-            f"{row.player}/{row.rounding} (k {row.pareto_k:.2f}, {row.share_starved:.0%} starved)"
+            f"{row.player}/{row.rounding} (k {row.pareto_k:.2f}, {row.share_starved:.0%} starved)".replace(
+                "k nan, ", ""
+            )
             for row in rows_of(table)
             if row.verdict == verdict
         ]

@@ -116,5 +116,5 @@ def kinds_of(group: str, function: str) -> list[str]:
 def makers(kinds: Collection[str]) -> list[str]:
     """Public functions that give a study of one of these kinds."""
     loaders = [function for function, its in _shipped("study").values() if set(its) & set(kinds)]
-    frames = {f"{kind}_study": f"{kind}_table" for kind in kinds}
+    frames = {"text_study": "texts"} | {f"{kind}_study": f"{kind}_table" for kind in kinds}
     return sorted({*loaders, *(name for name, table in frames.items() if table in loaders)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Collection
 from dataclasses import is_dataclass
 from typing import Any
@@ -60,7 +61,7 @@ def complete(call: Any, settings_class: type[Settings] | None, sections: str, bu
             before = parts.get("Parameters", "Parameters\n----------")
             parts["Parameters"] = f"{before}\n{_OF_SETTINGS.format(settings_class.__name__)}"
         parts["Other Parameters"] = "Other Parameters\n----------------\n" + "\n".join(
-            f"{name} : {in_python(takes)}{', default ' * bool(default)}{default}\n    {in_python(meaning)}"
+            f"{name} : {in_python(takes)}{', default ' * bool(default)}{default}\n{_filled(in_python(meaning))}"
             for name, default, takes, meaning in setting_lines(settings_class, shown=repr)
             if name.partition(".")[0] not in names
         )
@@ -70,9 +71,13 @@ def complete(call: Any, settings_class: type[Settings] | None, sections: str, bu
             if name not in names
         ]
     ordered = [parts.pop(name) for name in _ORDER if name in parts]
-    call.__doc__ = "\n\n".join([about.strip(), *ordered, *parts.values()]) + "\n"
+    call.__doc__ = "\n\n".join([in_python(about.strip()), *ordered, *parts.values()]) + "\n"
     call.__signature__ = inspect.Signature(own)
     return call
+
+
+def _filled(text: str) -> str:
+    return textwrap.indent(textwrap.fill(text, 96, break_long_words=False, break_on_hyphens=False), "    ")
 
 
 class _Default(str):

@@ -76,7 +76,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     """Simulate studies of many designs with known truth, and recommend the cheapest that keeps its promise.
 
     The comparison study has the generator's whole distribution (``reference_logprob``); what people answered in it is
-    not used. One row per design.
+    not used. One row per design; ``files["plan_GAME.yaml"]`` is the plan that :func:`collect` runs.
 
     Examples
     --------

@@ -105,7 +105,7 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
 def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentResult:
     """Let live models continue the contexts of a cloze study.
 
-    A row per player; the study is among the files.
+    A row per player; ``files["study.nc"]`` is the study, which :func:`cloze_file` reads.
     """
     if not settings.models:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")

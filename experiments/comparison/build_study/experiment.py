@@ -85,7 +85,7 @@ class BuildStudySettings(Seeded, GeneratedSettings):
 def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentResult:
     """Build a comparison study from documents and language models.
 
-    Takes a documents study. A row per model; the study is among the files.
+    A row per model; ``files["study.nc"]`` is the study, which :func:`comparison_file` reads.
     """
     chosen = chosen_generator(settings)
     models = {chosen.name: chosen, **settings.models}

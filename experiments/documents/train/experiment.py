@@ -61,7 +61,7 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     """Train a small decoder on documents, and score it on those that were held out.
 
     A row per split. Its ``tables`` have the loss curves (``curves``) and the overlap of every held-out document with
-    those of training (``overlap``); its ``files`` the model, which ``source=folder`` loads.
+    those of training (``overlap``); ``files["model"]`` is the model, which ``source="folder"`` loads.
 
     Examples
     --------
