@@ -33,6 +33,17 @@ from shannon_game.inference.store.keys import operation_key, result_key
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
+_ON_SCREEN = (
+    "model",
+    "window",
+    "context_length",
+    "top1_accuracy",
+    "perplexity",
+    "perplexity_lower",
+    "perplexity_upper",
+)
+
+
 class ContextLengthSettings(Seeded, language_models.LiveSettings):
     """Settings of :func:`context_length`."""
 
@@ -102,6 +113,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         dataset=_dataset(scored, tempered, lengths),
         figures=figures,
         text=_summary(table, _differences(scored, top_k), work),
+        on_screen=table[list(_ON_SCREEN[:3]) + [f"average_top{top_k}", *_ON_SCREEN[3:]]],
     )
 
 
