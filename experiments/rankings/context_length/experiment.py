@@ -113,7 +113,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         dataset=_dataset(scored, tempered, lengths),
         figures=figures,
         text=_summary(table, _differences(scored, top_k), work),
-        on_screen=table[list(_ON_SCREEN[:3]) + [f"average_top{top_k}", *_ON_SCREEN[3:]]],
+        on_screen=table[[*_KEYS, f"average_top{top_k}", *_PERPLEXITY]],
     )
 
 
