@@ -291,7 +291,6 @@ def summary(table: pd.DataFrame, computed: str) -> str:
                 line += f"; TVD to the exact distribution {row.tvd_to_exact:.4f}"
         lines.append(f"{line}.")
     return (
-        "\n".join(lines)
-        + "\n\n`study=cloze_file study.path=FOLDER/study.nc` reads the study of people's answers and the "
+        "\n".join(lines) + "\n\n`study=cloze_file study.path=FOLDER/study.nc` reads people's answers and the "
         f"models' words. Draws that give no word are failed samples, which the word rules leave out. {computed}"
     )

@@ -33,15 +33,8 @@ from shannon_game.inference.store.keys import operation_key, result_key
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
-_ON_SCREEN = (
-    "model",
-    "window",
-    "context_length",
-    "top1_accuracy",
-    "perplexity",
-    "perplexity_lower",
-    "perplexity_upper",
-)
+_KEYS = ("model", "window", "context_length", "top1_accuracy")
+_PERPLEXITY = ("perplexity", "perplexity_lower", "perplexity_upper")
 
 
 class ContextLengthSettings(Seeded, language_models.LiveSettings):
