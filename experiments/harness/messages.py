@@ -14,8 +14,7 @@ from shannon_game.estimators.errors import InputError
 _FROM_COMMAND = ContextVar("_FROM_COMMAND", default=False)
 _VALUE = r"(\{[^}]*\}|\[[^\]]*\]|(?:[^\s,;:.()\[\]{}'\"`]|[.:/](?=[\w/{]))+)"
 _KEY = r"(?:experiment|study|sampler|models|generator|estimator|rounding|data)\.(?!nc\b)\w+(?:\.\w+)*"
-_WORDS = rf"((?: (?:{_KEY}|study|of|vary|look)={_VALUE})*)"
-_COMMAND = re.compile(rf"\+exp=(\w+){_WORDS}|\bstudy=([a-z]\w+){_WORDS}")
+_STUDY = re.compile(rf"\bstudy=([a-z]\w+)((?: study\.\w+={_VALUE})*)")
 _SETTING = re.compile(rf"'?\b({_KEY})(?:={_VALUE}'?)?")
 _MODEL = re.compile(r"\bmodel=\[?(\w+)\]?")
 _YAML = {"null": "None", "true": "True", "false": "False"}
@@ -49,22 +48,12 @@ def as_called(text: str) -> str:
 
 def in_python(text: str) -> str:
     """Text whose settings and commands are written in Python."""
-    text = _COMMAND.sub(_call, text)
+    text = _STUDY.sub(lambda found: f"{function_of('study', found[1])}({_arguments(found[2])})", text)
+    text = re.sub(r"\+exp=(\w+)", r"\1()", text)
     text = _MODEL.sub(lambda found: f"models={{'{found[1]}': {{'source': '{found[1]}', ...}}}}", text)
     text = _SETTING.sub(lambda found: _argument(found[1], found[2]), text)
     text = re.sub(r"^(?:settings, )?model:", "models:", text).removeprefix("settings, ")
     return re.sub(r"\btrue or false\b", "True or False", re.sub(r"\bnull\b", "None", text))
-
-
-def _call(found: re.Match[str]) -> str:
-    """``+exp=NAME setting=value study=NAME study.setting=value``, or a study alone, as calls."""
-    name, words, study, more = found[1], found[2], found[4], found[5]
-    if name is None:
-        return f"{function_of('study', study)}({_arguments(more or '')})"
-    own = " ".join(word for word in words.split() if not word.startswith("study"))
-    of_study = " ".join(word for word in words.split() if word.startswith("study"))
-    first = [in_python(of_study)] if of_study else []
-    return f"{name}({', '.join([*first, *filter(None, [_arguments(own)])])})"
 
 
 def _arguments(words: str) -> str:

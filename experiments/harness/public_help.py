@@ -80,14 +80,8 @@ def _filled(text: str) -> str:
     return textwrap.indent(textwrap.fill(text, 96, break_long_words=False, break_on_hyphens=False), "    ")
 
 
-class _Default(str):
-    """A default as ``help`` shows it."""
-
-    __repr__ = str.__str__
-
-
 def _default(field: FieldInfo) -> Any:
     if field.is_required():
         return inspect.Parameter.empty
     value = field.get_default(call_default_factory=True)
-    return _Default("{...}") if isinstance(value, Settings) or is_dataclass(value) else value
+    return {} if isinstance(value, Settings) or is_dataclass(value) else value

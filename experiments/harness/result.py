@@ -6,9 +6,9 @@ import atexit
 import base64
 import io
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, wraps
+from functools import cached_property, wraps
 from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
@@ -43,35 +43,6 @@ _LONGEST, _FEW = 60, 12
 """Rows of a table that a report and a notebook show."""
 
 
-@cache
-def _kept() -> str:
-    folder = mkdtemp(prefix="shannon-game-")
-    atexit.register(rmtree, folder, ignore_errors=True)
-    return folder
-
-
-class Files(Mapping[str, Path]):
-    """Paths of the files and folders of a result: each is written when it is asked for, and kept by this process."""
-
-    def __init__(self, writers: Mapping[str, Callable[[Path], object]]) -> None:
-        self._writers, self._folder = writers, Path(mkdtemp(dir=_kept()))
-
-    def __getitem__(self, name: str) -> Path:
-        path = self._folder / name
-        if not path.exists():
-            self._writers[name](path)
-        return path
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._writers)
-
-    def __len__(self) -> int:
-        return len(self._writers)
-
-    def __repr__(self) -> str:
-        return f"Files({', '.join(self)})"
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class ExperimentResult:
     """What an experiment found."""
@@ -102,9 +73,13 @@ class ExperimentResult:
     """Of the report, in place of the names of experiment and study."""
 
     @cached_property
-    def files(self) -> Files:
+    def files(self) -> dict[str, Path]:
         """Paths of the other files or folders of a run, such as ``files["study.nc"]``; copy what you keep."""
-        return Files(self.writers)
+        folder = Path(mkdtemp(prefix="shannon-game-"))
+        atexit.register(rmtree, folder, ignore_errors=True)
+        for name, write in self.writers.items():
+            write(folder / name)
+        return {name: folder / name for name in self.writers}
 
     @property
     def answer(self) -> str:

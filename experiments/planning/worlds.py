@@ -102,7 +102,7 @@ def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContex
         raise InputError(
             "is missing; planning needs the generator's whole distribution in every context: study=designed, "
             "study=simulated study.store_reference=true, or a study of your texts that +exp=build_study "
-            "experiment.reference=true wrote",
+            "wrote with experiment.reference=true",
             source=source,
             field="reference_logprob",
         )

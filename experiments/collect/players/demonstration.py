@@ -215,6 +215,6 @@ def _summary(
     if table["perplexity"].notna().any():
         text += (
             " The table has equation 5 with two standard errors beside the truth. "
-            f"`+exp=human_loss study=collected study.url={settings.database}` fits the model of participants."
+            f"`+exp=human_loss` fits the model of participants to `study=collected study.url={settings.database}`."
         )
     return text

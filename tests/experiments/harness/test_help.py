@@ -48,8 +48,7 @@ def test_the_command_lists_the_settings_of_the_study_too() -> None:
         ("experiment.words.non_answers=[NA, idk] names", "words={'non_answers': ['NA', 'idk']} names"),
         ("settings, model: names no model; add model=[smollm2]", "models: names no model; add models={'smollm2': "
          "{'source': 'smollm2', ...}}"),
-        ("fit +exp=human_loss study=collected study.url=a.db", "fit human_loss(collected_study(url='a.db'))"),
-        ("of +exp=recovery of=sbc", "of recovery(of='sbc')"),
+        ("fit +exp=human_loss to study=collected study.url=a.db", "fit human_loss() to collected_study(url='a.db')"),
         ("study=designed, or study.nc of it", "designed_simulated(), or study.nc of it"),
         ("a text or null, true or false", "a text or None, True or False"),
     ],
