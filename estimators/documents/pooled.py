@@ -112,7 +112,7 @@ def _paule_mandel(y: FloatArray, s: FloatArray) -> float:
 
 ESTIMATES = Schema(
     kind="estimates",
-    cure="the command's study=estimates makes one of a table",
+    cure="estimates(path=...) makes one of a table (from shannon_game import estimates)",
     variables=(
         Variable("source", "source", "str", "name of the study that the estimate is from", filled=True),
         Variable("estimate", "source", "float", "in one unit for all studies", range=Range("finite")),

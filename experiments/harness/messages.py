@@ -53,7 +53,7 @@ def in_python(text: str) -> str:
     text = _MODEL.sub(lambda found: f"models={{'{found[1]}': {{'source': '{found[1]}', ...}}}}", text)
     text = _SETTING.sub(lambda found: _argument(found[1], found[2]), text)
     text = re.sub(r"^(?:settings, )?model:", "models:", text).removeprefix("settings, ")
-    return re.sub(r"\btrue or false\b", "True or False", re.sub(r"\bnull\b", "None", text))
+    return re.sub(r"\btrue or false\b", "True or False", re.sub(r"\bnull\b(?! char)", "None", text))
 
 
 def _arguments(words: str) -> str:

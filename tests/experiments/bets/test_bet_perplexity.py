@@ -71,7 +71,7 @@ def test_zero_stakes_are_refused_or_counted() -> None:
         bet_perplexity(study, posterior=False)
     result = bet_perplexity(study, posterior=False, zero="count")
     assert result.table.loc[0, ["n_zero", "n_responses"]].tolist() == [1, 5]
-    assert any("put nothing on what came" in text for text in result.warnings)
+    assert any("put nothing on the word that came" in text for text in result.warnings)
     assert np.isposinf(result.tables["items"].loc[1, "loss_nats_lm"])
 
 
