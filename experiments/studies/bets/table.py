@@ -192,9 +192,7 @@ def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArr
     if bad.any():
         at = int(np.argmax(bad))
         where = f"in the answer that begins in {table.where(answer.first[at])} ({int(bad.sum())} such)"
-        right = (
-            f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total=NUMBER says what an answer has"
-        )
+        right = f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total=NUMBER sets the total"
         raise table.error(f"adds up to {(sums + other)[at]:g} {where}, {right}", "stake")
     table.note(f"answers that did not add up to {total:g} exactly; made to", off > 1e-6 * total)
     if settings.extremes is not None:
