@@ -236,7 +236,8 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
     near = get_close_matches(str(first["input"]), names, n=1) if isinstance(first["input"], str) else []
     meant = f"; did you mean {near[0]!r}?" if near else ""
     given = list(first["input"]) if isinstance(first["input"], tuple) else first["input"]
-    return InputError(f"is {given!r}, should be {wanted}{meant}", field=place)
+    said = repr(given) if repr(given).isprintable() else f"a {type(given).__name__}"
+    return InputError(f"is {said}, should be {wanted}{meant}", field=place)
 
 
 def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseModel], FieldInfo | None, list[str]]:
