@@ -45,7 +45,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     assert result.table["n_answers"].tolist() == [3 * 4, 3 * 4]
     assert row["n_sent"] >= 3 * (1 + 1 + 4) - 3
     assert row["verdict"] in ("enough draws", "doubtful", "too few")
-    about = "noise" if row["verdict"] == "too few" else "the verdict on people counts draws only"
+    about = "too few" if row["verdict"] == "too few" else "the verdict on people counts"
     assert any(about in warning for warning in result.warnings)
     assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
     assert "3 players gave" in result.answer
