@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import inspect
 import io
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -285,6 +286,9 @@ def choice(setting: str, own: str, others: Mapping[str, str]) -> Callable[[Exper
             f"another question, with other settings; ``help({first.__name__}.choices[{setting!r}][NAME])`` lists them."
         )
         asks = f"{setting} : one of {', '.join(others)}\n    Asks {named}\n\nReturns\n-------\n"
+        own_signature = inspect.signature(first)
+        given = inspect.Parameter(setting, inspect.Parameter.KEYWORD_ONLY, default=own)
+        call.__signature__ = own_signature.replace(parameters=[*own_signature.parameters.values(), given])  # type: ignore[attr-defined]
         call.__doc__ = (first.__doc__ or "").replace("\nReturns\n-------\n", asks, 1)
         return call  # type: ignore[return-value]
 

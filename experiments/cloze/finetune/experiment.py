@@ -224,7 +224,7 @@ def _row(
 
 def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
     part = f"this is part {folds[0].number} of {settings.n_folds} alone, and other texts held out give other changes"
-    return () if len(folds) == settings.n_folds else (f"{part}; without experiment.fold every text is held out once",)
+    return () if len(folds) == settings.n_folds else (f"{part}; leave out experiment.fold to hold out every text once",)
 
 
 def finetune_figure(table: pd.DataFrame) -> Figure:
