@@ -35,9 +35,7 @@ def sentences(table: pd.DataFrame, dataset: xr.Dataset) -> str:
 
 
 def _failed(row: Any) -> str:
-    return (
-        "" if row.converged else " (the check of this fit FAILED: do not use it; raise sampler.draws and sampler.tune)"
-    )
+    return "" if row.converged else " (the check of this fit FAILED: do not use it, see the warnings)"
 
 
 def _ends(row: Any, name: str, form: str = ".2f", unit: str = "_nats") -> str:
@@ -82,10 +80,9 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
 
 def _beside(row: pd.Series[Any], name: str, gap: float) -> str:
     factor = row[f"tail_factor_{name}"]
-    until = (
-        f"until its tokens never drawn are multiplied by {factor:.2g}" if 0 < factor < np.inf else "whatever its tail"
-    )
-    return f"{'above' if row['gap_median_nats'] > gap else 'below'} that of {player_label(name)} {until}"
+    known = 0 < factor < np.inf
+    unless = f"unless tokens never drawn are {factor:.2g} times as probable" if known else "whatever is never drawn"
+    return f"{'above' if row['gap_median_nats'] > gap else 'below'} that of {player_label(name)} {unless}"
 
 
 def _sensitivity(people: pd.DataFrame) -> str:
