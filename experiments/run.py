@@ -184,7 +184,6 @@ def run_job(cfg: DictConfig) -> int:
 
 
 def _done(folder: Path, identity: JobIdentity, prefix: str) -> JobStatus | None:
-    """Status of a job whose result is there, with nothing changed since."""
     done, again = done_before(folder, identity)
     if again:
         say(f"{prefix}done again: {again}")
@@ -201,7 +200,6 @@ def _end_with_starter() -> None:
 
 
 def _judged(error: BaseException) -> tuple[int, str]:
-    """Exit code of a failed job and the line about it."""
     message = one_line(error, _SETTINGS)
     if isinstance(error, (*_USER_ERRORS, PermissionError)):
         return EXIT_INPUT, message
@@ -214,7 +212,6 @@ def _judged(error: BaseException) -> tuple[int, str]:
 
 
 def _end(place: Path, status: JobStatus) -> None:
-    """Leave a status that is true, or none where the disk takes none."""
     try:
         write_status(place, status)
     except OSError:
@@ -227,7 +224,6 @@ def _since(start: float) -> float:
 
 
 def _check_settings(cfg: DictConfig) -> None:
-    """Check the settings of the run itself; each experiment checks its own."""
     for key in cfg:
         if key not in _SETTINGS:
             raise unknown_choice("setting", key, _SETTINGS)
@@ -295,8 +291,8 @@ def _show(
     cfg: DictConfig, job: Job, result: ExperimentResult, warnings: Sequence[str], timings: Mapping[str, float]
 ) -> None:
     if cfg.output.print:
+        sys.stdout.write(f"{result.answer}\n\n")
         print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
-        sys.stdout.write("".join(f"{line}\n" for line in result.conclusion))
     for text in warnings:
         log.warning("warning: %s", text)
     say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))

@@ -236,7 +236,8 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
     near = get_close_matches(str(first["input"]), names, n=1) if isinstance(first["input"], str) else []
     meant = f"; did you mean {near[0]!r}?" if near else ""
     given = list(first["input"]) if isinstance(first["input"], tuple) else first["input"]
-    return InputError(f"is {given!r}, should be {wanted}{meant}", field=place)
+    said = repr(given) if repr(given).isprintable() else f"a {type(given).__name__}"
+    return InputError(f"is {said}, should be {wanted}{meant}", field=place)
 
 
 def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseModel], FieldInfo | None, list[str]]:
@@ -317,35 +318,51 @@ def _range(metadata: Any) -> str:
     return f" {joined}" if joined.startswith(("above", "below", "at")) else f", {joined}" if joined else ""
 
 
+def ordered_fields(cls: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
+    """Settings of a class, its own first, then those of its bases; groups come last."""
+
+    def place(item: tuple[str, FieldInfo]) -> tuple[bool, int]:
+        name, field = item
+        depth = next((at for at, base in enumerate(cls.__mro__) if name in inspect.get_annotations(base)), 0)
+        value = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]
+        return isinstance(value, Settings | Mapping) or is_dataclass(value), depth
+
+    return sorted(cls.model_fields.items(), key=place)
+
+
 def setting_lines(
-    cls: type[Settings], prefix: Prefix = "", default: Settings | None = None
+    cls: type[Settings],
+    prefix: Prefix = "",
+    default: Settings | None = None,
+    *,
+    shown: Callable[[Any], str] | None = None,
 ) -> list[tuple[str, str, str, str]]:
-    """List every setting: name as on the command line, default, what it takes, what it means; nested ones too."""
-    lines = []
-    for name, field in cls.model_fields.items():
+    """List every setting: name, default, what it takes, what it means; nested ones too.
+
+    `shown` writes a default; without it they are written as on the command line.
+    """
+    lines, write = [], shown or _shown
+    for name, field in ordered_fields(cls):
         key = (prefix(name) if callable(prefix) else prefix) + name
-        made = field.default_factory is not None
-        value = (
-            getattr(default, name)
-            if default
-            else field.get_default(call_default_factory=True)
-            if made
-            else field.default
-        )
+        made = field.get_default(call_default_factory=True)
+        value = getattr(default, name) if default else made
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
-            lines += setting_lines(field.annotation, f"{key}.", value if isinstance(value, Settings) else None)
+            its = value if isinstance(value, Settings) else None
+            lines += setting_lines(field.annotation, f"{key}.", its, shown=shown)
         elif is_dataclass(value):
             meanings = _parameter_meanings(type(value).__doc__ or "")
             numbers = [(each.name, getattr(value, each.name)) for each in fields(value)]
-            lines += [(f"{key}.{its}", _shown(number), "a number", meanings.get(its, "")) for its, number in numbers]
+            lines += [(f"{key}.{part}", write(it), "a number", meanings.get(part, "")) for part, it in numbers]
         else:
-            shown = "???" if default is None and field.is_required() else _shown(value)
+            required = default is None and field.is_required()
             meaning = " ".join((field.description or "").split())
-            lines.append((key, shown, _wanted(field.annotation, field.metadata), meaning))
-            if get_origin(field.annotation) in (dict, Mapping):
-                inner = get_args(field.annotation)[1]
-                named = isinstance(inner, type) and issubclass(inner, Settings)
-                lines += setting_lines(inner, f"{key}.NAME.") if named else []
+            text = ("" if shown else "???") if required else write(value)
+            lines.append((key, text, _wanted(field.annotation, field.metadata), meaning))
+            # a group that may be absent, or one by name
+            each = ".NAME" * (get_origin(field.annotation) in (dict, Mapping))
+            for inner in get_args(field.annotation):
+                if isinstance(inner, type) and issubclass(inner, Settings):
+                    lines += setting_lines(inner, f"{key}{each}.", shown=shown)
     return lines
 
 

@@ -15,7 +15,7 @@ from shannon_game.estimators.errors import InputError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GamblingEstimate(Result):
-    """What the capital of people who bet says of the entropy of a text, nats a word.
+    """What the capital of people who bet says of the entropy of a text, nats per word.
 
     Attributes
     ----------

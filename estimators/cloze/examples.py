@@ -13,7 +13,7 @@ from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_c
 
 @cache
 def cloze_study() -> Dataset:
-    """Cloze study of 12 contexts in 3 texts, with 20 answers a context and language models."""
+    """Cloze study of 12 contexts in 3 texts, with 20 answers per context and language models."""
     settings = ClozeSimulation(n_items=12, items_per_text=4, n_answers=20, vocab_size=60)
     return simulate_cloze_study(settings, np.random.default_rng(0))
 

@@ -85,7 +85,7 @@ class StudyWords(Result):
     def answers(self) -> WordCounts:
         """People's counts; for what needs the number of answers."""
         if self.human is None:
-            problem = "has proportions and no counts, which this needs; give study.n_answers=N if every context had N"
+            problem = "has proportions and no counts, which this needs; give the loader n_answers=N answers per context"
             raise InputError(problem, source="study")
         return self.human
 

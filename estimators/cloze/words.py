@@ -22,7 +22,18 @@ FAILED = "Failed to generate word"
 
 NON_ANSWERS = (
     *("no response", "no answer", "don't know", "dont know", "do not know", "I don't know", "I dont know"),
-    *("I do not know", "idk", "n/a", "weiß nicht", "ich weiß nicht", "keine Ahnung", "keine Antwort"),
+    *(
+        "I do not know",
+        "idk",
+        "n/a",
+        "weiß nicht",
+        "ich weiß nicht",
+        "keine Ahnung",
+        "keine Antwort",
+        "keine Angabe",
+        "k.A.",
+        "k. A.",
+    ),
 )
 """Answers that say that somebody has no word. "NA" and "none" are words that people say: name them if they are not."""
 

@@ -1,6 +1,6 @@
 r"""Is the number of responses enough? Pareto tail and sample size against exp(KL).
 
-Importance sampling of a player *h* from a generator *g* needs about :math:`\exp(\mathrm{KL}(h\|g))` draws an item
+Importance sampling of a player *h* from a generator *g* needs about :math:`\exp(\mathrm{KL}(h\|g))` draws per item
 (Chatterjee & Diaconis 2018), and its error stays Gaussian only while the weights' Pareto shape k is under 0.7
 (Vehtari et al. 2024).
 """

@@ -39,7 +39,7 @@ class LossGap(Result):
     estimator : str
         One of :data:`ESTIMATORS`, or the name of a function.
     gap_nats : float
-        L_h - L_G, nats a token.
+        L_h - L_G, nats per token.
     se_items_nats : float
         Source (i): standard deviation (ddof 0) of the items' log-means over sqrt(N); NaN for one item.
     se_samples_nats : float

@@ -50,7 +50,7 @@ class PerplexityEstimate(Result):
     Attributes
     ----------
     reference_loss_nats : float
-        L_G, nats a token.
+        L_G, nats per token.
     perplexity, perplexity_lower, perplexity_upper : float
         exp(gap + L_G) and exp(gap + L_G -+ n_se se), none below 1. The gap is not cut.
     true_loss_nats, true_gap_nats : float

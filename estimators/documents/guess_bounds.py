@@ -15,7 +15,7 @@ from shannon_game.estimators.errors import InputError
 
 @dataclass(frozen=True, repr=False)
 class GuessBounds(Result):
-    """Bounds of the entropy from ranks, nats a word.
+    """Bounds of the entropy from ranks, nats per word.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ Student's with :math:`K - 1` degrees of freedom and variance
 would find lies in the prediction interval, with variance :math:`\tau^2` more (Higgins, Thompson and Spiegelhalter
 2009); of few studies it holds less than it states, as :math:`\tau` is taken for known: 83% for 90% with six.
 Studies of different tokenizers are pooled in bits a
-character, not in nats a token.
+character, not in nats per token.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PooledMean(Result):
 
 
 def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9) -> PooledMean:
-    """Pool estimates, such as losses in bits a character, of two studies or more, whose true values may differ.
+    """Pool estimates, such as losses in bits per character, of two studies or more, whose true values may differ.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _paule_mandel(y: FloatArray, s: FloatArray) -> float:
 
 ESTIMATES = Schema(
     kind="estimates",
-    cure="the command's study=estimates makes one of a table",
+    cure="estimates(path=...) makes one of a table (from shannon_game import estimates)",
     variables=(
         Variable("source", "source", "str", "name of the study that the estimate is from", filled=True),
         Variable("estimate", "source", "float", "in one unit for all studies", range=Range("finite")),

@@ -11,7 +11,7 @@ from shannon_game.estimators.schema import Schema, Variable
 
 DOCUMENTS = Schema(
     kind="documents",
-    cure="the command's study=texts makes one of text files",
+    cure="texts(path=...) makes one of text files (from shannon_game import texts)",
     may_be_empty=("position",),
     variables=(
         Variable("document", "document", "str", "name of the document"),

@@ -28,7 +28,7 @@ class ApproximatePerplexity(Result):
     perplexity : float
         exp(-mean ln p) under the policy.
     loss_nats : float
-        Mean -ln p, nats a token.
+        Mean -ln p, nats per token.
     perplexity_bound : float
         No policy can honestly give less: every missing token at the most that the list leaves for it. There is no
         bound from above, a missing token may have probability 0.

@@ -80,7 +80,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
         f"error {table['coverage_se'].iloc[0]:.1%}); the ranks of {int(table['inside_band'].sum())} are uniform within "
         "their own 95% bands."
     )
-    wrong = f"the intervals of the coefficients together hold {pooled:.1%}: the posterior is wrong"
+    wrong = f"the intervals of the coefficients together hold {pooled:.1%}: the posterior is wrong: do not use it"
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(wide, coords={"quantity": np.array(names, dtype=object)}),
@@ -121,7 +121,6 @@ def _warnings(table: pd.DataFrame, settings: ArdCoverageSettings) -> list[str]:
 
 
 def _design(study: xr.Dataset, settings: ArdCoverageSettings) -> ArdData:
-    """First contexts of the first texts, with their exact predictors and errors."""
     columns = design_columns(study, settings)
     frame = pd.DataFrame({"text": columns.text, "position": columns.position})
     texts = frame["text"].drop_duplicates().to_numpy()[: settings.n_texts]
@@ -131,7 +130,6 @@ def _design(study: xr.Dataset, settings: ArdCoverageSettings) -> ArdData:
 
 
 def _readable(quantity: str, data: ArdData) -> str:
-    """Name of a quantity with the predictor's instead of its position."""
     name, _, inside = quantity.partition("[")
     if name in ("coefficient", "scale"):
         return f"{name} of {data.predictor[int(inside[:-1])]}"
@@ -141,7 +139,6 @@ def _readable(quantity: str, data: ArdData) -> str:
 
 
 def _quantity_label(name: str) -> str:
-    """Name of a parameter for a reader: its predictor as in the other figures."""
     kind, of, predictor = name.partition(" of ")
     return kind.replace("_", " ") + (of + predictor_label(predictor) if of else "")
 

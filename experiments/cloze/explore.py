@@ -77,7 +77,6 @@ def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
 
 
 def _answers(study: xr.Dataset, words: StudyWords) -> list[exploration.ItemTable]:
-    """Words of every context: people's counts and shares, and every model's shares."""
     people = words.human_distributions
     shares = {name: relative_frequencies(said.counts) for name, said in words.models.items()}
     by_model = {name: _by_item(each, words.models[name].item) for name, each in shares.items()}

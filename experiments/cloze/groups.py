@@ -69,20 +69,20 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
             warnings.append(f"people are not compared: {error}")
     else:
         warnings.append(
-            "answers name no participant: every answer counts as a person's, so that p values are too small"
+            "answers name no participant, so that every answer counts as a person and p values are too small: name the "
+            "column, study.columns.participant=COLUMN"
         )
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "pair") | table_variables(people.add_prefix("group_"), "group_row")),
         figures={"groups": groups_figure(table, str(study.attrs.get("name", "")))} if len(table) else {},
-        text="\n\n".join(lines) or "There is one group.",
+        text="\n\n".join(lines) or "There is one group and no participant, so that there is nothing to compare.",
         warnings=tuple(warnings),
         tables={"people": people},
     )
 
 
 def _answers(study: xr.Dataset, settings: GroupsSettings) -> pd.DataFrame:
-    """One row per answer that is a word; counts are as many answers."""
     rules = settings.words.of(study)
     found = normalise_words(study["word_text"].to_numpy(), rules)
     target = normalise_words(study["target_word"].to_numpy(), rules).words
@@ -124,9 +124,9 @@ def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFram
         names = {"first": first, "second": second, "excess": found.tvd - found.baseline}
         rows.append({**names, **vars(found), "n_people_first": found.n_first, "n_people_second": found.n_second})
         if (fewest := min(found.n_first, found.n_second)) < _FEW:
-            warnings.append(f"{first} and {second}: a group of {fewest} people says little")
+            warnings.append(f"{first} and {second}: a group of {fewest} people says little; ask more people")
     if len(rows) > 1:
-        warnings.append(f"{len(rows)} pairs are compared: the smallest p value of several is small by chance")
+        warnings.append(f"{len(rows)} pairs are compared: multiply each p value by {len(rows)} (Bonferroni)")
     return pd.DataFrame(rows, columns=list(GROUP_COLUMNS)), warnings
 
 
@@ -159,18 +159,20 @@ def _spread_said(answers: pd.DataFrame, settings: GroupsSettings) -> str:
     rng, how = rng_for(settings.seed, "people"), {"n_permutations": settings.n_permutations}
     spread = agreement_spread(answers["item"], answers["code"], answers["participant"], rng, **how)
     return (
-        f"Single people: the sd of their agreement with the others is {spread.sd:.4f}; if all drew from one "
-        f"distribution a context it would be {spread.expected:.4f} (p {spread.p_value:.3f}, "
-        f"{spread.n_participants} people)."
+        f"**Single people {'differ' if spread.p_value < 0.05 else 'do not clearly differ'} in how much they agree with "
+        f"the others**: the standard deviation of their agreement is {spread.sd:.4f}, and {spread.expected:.4f} if all "
+        f"drew from one distribution per context (p = {spread.p_value:.3f}, {spread.n_participants} people)."
     )
 
 
 def _pairs_said(table: pd.DataFrame) -> str:
     line = (
-        "**{first}** and **{second}**: TVD {tvd:.3f}, of one population {baseline:.3f} (excess {excess:+.3f}, "
-        "p {p_value:.3f}); {n_contexts} contexts, {n_people_first} and {n_people_second} people"
+        "**{first} and {second} {do}**: their TVD is {tvd:.3f}, that of random groups of the same people "
+        "{baseline:.3f} (difference {excess:+.3f}, p = {p_value:.3f}); {n_contexts} contexts, {n_people_first} and "
+        "{n_people_second} people."
     )
-    return f"{bullets(table, line)}\n\nOne population is people dealt to the groups at random, in the same contexts."
+    does = np.where(table["p_value"] < 0.05, "answer differently", "do not clearly answer differently")
+    return bullets(table.assign(do=does), line)
 
 
 def groups_figure(table: pd.DataFrame, study_name: str = "") -> Figure:

@@ -182,11 +182,14 @@ def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Flo
 
 
 def _summary(table: pd.DataFrame) -> str:
-    line = "**{label}** ({estimator}), for {margin:g}: {share_needed:.0%} [{share_lower:.0%}, {share_upper:.0%}] needed"
+    line = (
+        "**{label} has to answer {share_needed:.0%} [{share_lower:.0%}, {share_upper:.0%}] of the contexts as people "
+        "do** to be within {margin:g} of their TVD to each other ({estimator})."
+    )
     return (
-        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nWith a random share k of a model's TVDs "
-        "replaced by those between two oracles, (1 - k) of the gap is left; the share needed leaves no more than the "
-        "margin. Intervals are from resampling texts; `criteria.csv` has other criteria."
+        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nThe model's TVDs in a random share of the "
+        "contexts are replaced by those between two halves of the people. Intervals are from resampling texts; "
+        "`criteria.csv` has other criteria."
     )
 
 
@@ -213,7 +216,7 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
 
 @styled
 def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one half of the people") -> Figure:
-    """Draw densities of TVD over contexts at several shares, a panel a model (figures 11-13)."""
+    """Draw densities of TVD over contexts at several shares, a panel per model (figures 11-13)."""
     at = np.linspace(0, 1, 201)
     shown = [key for key in curves if key[1] == "unbiased"]
     n_columns = min(len(shown), 3)

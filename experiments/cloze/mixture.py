@@ -73,7 +73,7 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
             items.append(losses.assign(model=name, probability=kind))
     table = pd.DataFrame(rows)
     least = int(table["n_texts"].min())
-    rough = [f"{least} texts: weights and standard errors over texts are rough"] if least < _FEW_TEXTS else []
+    rough = [f"{least} texts give rough weights and standard errors: use more texts"] if least < _FEW_TEXTS else []
     contexts = pd.concat(items, ignore_index=True)
     return ExperimentResult(
         table=table,
@@ -110,7 +110,6 @@ def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> FloatArray:
 def _losses(
     study: xr.Dataset, words: StudyWords, probability: pd.DataFrame, uniform: float, source: str
 ) -> tuple[pd.DataFrame, FloatArray]:
-    """Held-out losses by context, and the weights of people, model and rest by text."""
     items = probability.index.to_numpy()
     groups = groups_of(study, items).astype(str)
     n_texts = len(np.unique(groups))
@@ -146,14 +145,16 @@ def _row(losses: pd.DataFrame, weights: FloatArray, n_drawn: float, settings: Mi
 
 
 def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
+    does = np.where(table["gain_lower_nats"] > 0, "make", "do not clearly make")
     line = (
-        "**{label}** ({probability}): {loss_model_nats:.3f} nats per word alone, {loss_both_nats:.3f} with people "
-        "(gain {gain_nats:.3f} [{gain_lower_nats:.3f}, {gain_upper_nats:.3f}]); people alone {loss_people_nats:.3f}; "
-        "people's weight {weight_people:.2f}; {n_contexts:,} contexts of {n_texts} texts."
+        "**People's answers {do} {label} better by {gain_nats:.3f} nats per word [{gain_lower_nats:.3f}, "
+        "{gain_upper_nats:.3f}]**: {loss_model_nats:.3f} alone ({probability}), {loss_both_nats:.3f} mixed with weight "
+        "{weight_people:.2f} for people, {loss_people_nats:.3f} for people alone; {n_contexts:,} contexts of {n_texts} "
+        "texts."
     )
     return (
-        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nWeights are fitted to the other texts; "
-        f"{interval:.0%} intervals are over texts. A word that a player never gave has its share of a uniform "
+        f"{bullets(table.assign(label=table['model'].map(label), do=does), line)}\n\nWeights are fitted to the other "
+        f"texts; {interval:.0%} intervals are over texts. A word that a player never gave has its share of a uniform "
         f"distribution over {n_words:,} words."
     )
 

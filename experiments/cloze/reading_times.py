@@ -141,7 +141,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     """
     words, warnings = _words(study, settings)
     if settings.times is None and "reading_ms" not in study:
-        needed = "is needed: a table with text_id, word_num and time (or study=norms, which brings times)"
+        needed = "is needed: experiment.times=FILE, a table with text_id, word_num and time; study=norms brings times"
         raise InputError(needed, field="experiment.times")
     rows, controls = (
         own_times(study) if settings.times is None else table_times(settings.times, settings.columns, settings.controls)
@@ -169,7 +169,6 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
 
 
 def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tuple[str, ...]]:
-    """Words of the study with the surprisal of people and models."""
     if "response_item" not in study:
         if settings.surprisal is None:
             problem = "is needed for a study of texts: words.csv of +exp=surprisal, or the folder of its run"
@@ -206,7 +205,6 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
 
 
 def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
-    """Times whose word has a surprisal of every player, and previous words that have."""
     lags, at = range(settings.spillover + 1), times.rows["at"].to_numpy()
     own = {
         str(player): {_column(str(player), n): words.before(values, n)[at] for n in lags}
@@ -268,7 +266,6 @@ def _slopes(name: str, fit: ClusteredRegression | MixedRegression, spillover: in
 
 
 def _gain(data: _Data, density: Mapping[str, FloatArray], player: str, other: str, interval: float) -> dict[str, Any]:
-    """What one player's surprisal says more of a held-out time than another's, in nats, texts being sampled."""
     gain = density[player] - density[other]
     if data.reader is None:
         mean, se = float(gain.mean()), cluster_se(gain, data.text)
@@ -317,23 +314,23 @@ def _items(words: Words, times: Times) -> pd.DataFrame:
 
 def _doubts(fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
     singular = [name for name, fit in fits.items() if isinstance(fit, MixedRegression) and fit.singular]
-    said = "the fit is singular: random effects with a standard deviation of 0, or perfectly correlated"
+    said = "the fit is singular (an sd of 0 or a correlation of 1): use fewer controls or more times"
     return [f"{', '.join(singular)}: {said}"] if singular else []
 
 
 def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSettings, data: _Data) -> str:
     number = ".1f" if settings.scale == "ms" else ".4f"
     line = (
-        f"**{{label}}**: {{slope:{number}}} {_UNITS[settings.scale]} [{{slope_lower:{number}}}, "
-        f"{{slope_upper:{number}}}] of the word's own surprisal; {{n_times:,}} times of {{n_words:,}} words; "
-        "{gain_nats:.4f} nats [{gain_lower:.4f}, {gain_upper:.4f}] of a held-out time"
+        f"**With surprisal from {{label}}, reading slows by {{slope:{number}}} {_UNITS[settings.scale]} "
+        f"[{{slope_lower:{number}}}, {{slope_upper:{number}}}]** ({{n_times:,}} times of {{n_words:,}} words); a "
+        "held-out time is predicted better by {gain_nats:.4f} nats [{gain_lower:.4f}, {gain_upper:.4f}]."
     )
     between = gains[gains["other"] != CONTROLS].head(_PAIRS)
     more = [
-        f"{label(row.player)} says {row.gain_nats:.4f} nats [{row.lower:.4f}, {row.upper:.4f}] more of a held-out time "
-        f"than {label(row.other)}."
+        f"{label(row.player)} over {label(row.other)} {row.gain_nats:.4f} nats [{row.lower:.4f}, {row.upper:.4f}]"
         for row in rows_of(between)
     ]
+    compared = f"Gains in predicting a held-out time: {'; '.join(more)}.\n\n" * bool(more)
     how = (
         "mixed effects with intercepts of readers and words"
         + ", and every reader's own slope of the word's surprisal" * (data.slope(*data.own) is not None)
@@ -341,7 +338,7 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
         else "least squares, errors clustered by text"
     )
     return (
-        f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\n{' '.join(more)}\n\nThe regression "
+        f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\n{compared}The regression "
         f"({how}) has {', '.join(data.controls)} beside surprisal; {settings.interval:.0%} intervals. All players have "
         f"the same times; one of {min(_FOLDS, len(set(data.text.tolist())))} parts of the texts is held out at a time."
     )

@@ -192,6 +192,5 @@ def joined(
 
 
 def _plain(words: pd.Series[str]) -> pd.Series[str]:
-    """Letters and digits, whatever their case."""
     plain = {word: "".join(filter(str.isalnum, word)).casefold() for word in set(words.tolist())}
     return words.map(plain)

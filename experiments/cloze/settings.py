@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -28,8 +29,10 @@ class WordSettings(Settings):
     drop_matching: tuple[str, ...] | None = None
     """Regular expressions; a string in which one is found is junk."""
     non_answers: Names | None = None
-    """Whole answers that are no word, such as [NA, no response]; null takes those of the rules
+    """All whole answers that are no word; null takes those of the rules
     (shannon_game.estimators.cloze.words.NON_ANSWERS)."""
+    more_non_answers: Names = ()
+    """Whole answers that are no word either, such as [NA, weiss nicht]."""
     mac_roman: bool | None = None
     """Read apostrophes and dashes in the Mac's encoding as such."""
     unicode: Literal["NFC", "NFKC", "keep"] | None = None
@@ -57,8 +60,10 @@ class WordSettings(Settings):
 
     def of(self, study: xr.Dataset) -> WordRules:
         """Rules for a study."""
-        changes = {name: value for name, value in self if value is not None and name != "rules"}
-        return word_rules(self.rules or str(study.attrs.get("word_rules", "clean")), changes)
+        own = {"rules", "more_non_answers"}
+        changes = {name: value for name, value in self if value is not None and name not in own}
+        rules = word_rules(self.rules or str(study.attrs.get("word_rules", "clean")), changes)
+        return replace(rules, non_answers=(*rules.non_answers, *self.more_non_answers))
 
 
 class PlayerSettings(Settings):

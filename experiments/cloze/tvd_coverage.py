@@ -101,9 +101,9 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
         each = ", ".join(f"{_FAMILY[row.family]} {row.coverage:.0%}" for row in rows_of(rows))
         raw, mean = ((rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes"))
         lines.append(
-            f"- {n} answers and {n} samples: the {interval:.0%} interval of a context holds the true TVD in "
-            f"{rows['coverage'].mean():.0%} ({each}); the raw TVD is off by {raw:+.3f} on average, the posterior mean "
-            f"by {mean:+.3f}"
+            f"- **With {n} answers and {n} samples per context, the {interval:.0%} interval holds the true TVD in "
+            f"{rows['coverage'].mean():.0%} of the contexts** ({each}); the raw TVD is off by {raw:+.3f} on average, "
+            f"the posterior mean by {mean:+.3f}."
         )
     return "\n".join(lines)
 

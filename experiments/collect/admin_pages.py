@@ -149,7 +149,6 @@ def _median_minutes(rows: Sequence[Any]) -> float | None:
 
 
 def _summary(rows: Sequence[Any], took: float | None) -> dict[str, object]:
-    """Progress, checks and time of all visits, by what counts."""
     return {
         "done": sum(row[0].state == "done" for row in rows),
         "of": len(rows),

@@ -186,7 +186,6 @@ def _rooms(
     needs: list[tuple[str, bool, int]],
     closed: int,
 ) -> list[int]:
-    """Count for how many questions there is room after each of some."""
     wanted = sum(number for _, training, number in needs if not training)
     of_others: dict[str, int] = {}
 
@@ -289,7 +288,6 @@ def _drawn(
     rows: Sequence[tuple[int, int, int]],
     chooser: AdaptiveChooser | None,
 ) -> Choice:
-    """Draw one of the questions that are open: id, number of holders, times that it was assigned."""
     training, on_tokens = session.state == "training", session.game == "comparison"
     policy = "random" if training else settings.questions
     if policy == "adaptive":

@@ -31,10 +31,6 @@ class CollectDemoSettings(Settings):
 def collect_demo(settings: CollectDemoSettings) -> xr.Dataset:
     """Load the study that is served where no other is named.
 
-    Parameters
-    ----------
-    settings : CollectDemoSettings, optional
-
     Returns
     -------
     xarray.Dataset

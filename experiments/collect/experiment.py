@@ -27,22 +27,10 @@ log = logging.getLogger("shannon-game")
 def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     """Serve the games of a study until Ctrl-C, then say what was answered.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison, cloze or documents study.
-    settings : CollectSettings, optional
-        Or its fields by name.
-
     Returns
     -------
     ExperimentResult
         A row per session; of players who are no people, what was estimated beside what they believe.
-
-    Raises
-    ------
-    InputError
-        If the study has no questions for a game, a file or the database is wrong, or the port is taken.
     """
     if settings.served is not None:
         given, study = study, comparison_file(path=settings.served)

@@ -168,7 +168,6 @@ def skip_open(transaction: Transaction, collection: Collection, session: Session
 
 
 def _next(transaction: Transaction, collection: Collection, session: Session) -> Asked | None:
-    """Assign the next question, or take the session to its next part."""
     settings, training, now = collection.of(session), session.state == "training", time.time()
     block = settings.block(session.game)
     enough = session.n_trained >= block.training_rounds if training else session.n_counted >= block.n_questions
@@ -214,7 +213,6 @@ def _next(transaction: Transaction, collection: Collection, session: Session) ->
 def _store(
     transaction: Transaction, collection: Collection, session: Session, asked: Asked, reading: Reading, **sent: Any
 ) -> None:
-    """Write an answer, and count what a person answered."""
     row = {
         "server_ms": None,
         "client_ms": None,

@@ -115,7 +115,6 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
 
 
 def _refuse_unknown_items(rows: Sequence[Mapping[str, Any]], settings: CollectSettings, study: xr.Dataset) -> None:
-    """Lists and arms name items or documents that are asked."""
     there = {row[name] for row in rows if not (row["training"] or row["attention"]) for name in ("item_id", "document")}
     aside = {row[name] for row in rows for name in ("item_id", "document")} - there
     for field, items in named_items(settings).items():
@@ -153,7 +152,6 @@ def launched(settings: CollectSettings) -> dict[str, Any]:
 
 
 def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
-    """What data depend on stays as it was launched."""
     changed, before = [], dict(_flat(found.settings))
     for name, value in _flat(given):
         old = before.get(name, value)

@@ -170,7 +170,6 @@ def visits_of(transaction: Transaction, collection: Collection, player: Player) 
 
 
 def _begun(there: Sequence[Session], settings: CollectSettings, game: str) -> Session | None:
-    """Find a session of this study that the person is in, or one of the same game that has ended."""
     whole = bool(settings.blocks)
     return next((each for each in there if whole or each.state not in ENDED or each.game == game), None)
 

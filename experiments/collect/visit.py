@@ -173,7 +173,6 @@ def _templates() -> Environment:
 
 
 def _visible(text: str, marks: Mapping[str, tuple[str, str]]) -> Markup:
-    """Show the blanks of a token as signs, with their names for those who listen."""
     parts = []
     for sign in text:
         if sign in marks:

@@ -23,6 +23,7 @@ from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import table_variables
@@ -139,11 +140,11 @@ def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
     """Say how wide the widest intervals are, and what they leave out."""
     widest = table[table["bootstrap"] == "cluster"]
     ends = zip(widest["player"], widest["perplexity_lower"], widest["perplexity_upper"], strict=True)
-    said = ", ".join(f"{player_label(player)} {low:.1f} to {high:.1f}" for player, low, high in ends)
+    said = listed(f"from {low:.1f} to {high:.1f} for {player_label(player)}" for player, low, high in ends)
     return (
-        f"**With participants and items resampled, {interval:.0%} of perplexities are: {said}.** Dropping half of the "
-        "participants, as the paper does, holds the items fixed. Replicates hold fewer distinct answers per item, so "
-        "that equation 5's bias grows, and their mean lies below the full estimate where the tail is heavy."
+        f"**With other participants and items, {interval:.0%} of perplexities would be {said}.** Dropping half of the "
+        "participants, as the paper does, keeps the items and gives narrower intervals. A replicate has fewer distinct "
+        "answers per item, so that equation 5 is lower in replicates than in the whole study."
     )
 
 

@@ -78,7 +78,6 @@ class EstimatorSettings(Group):
 
 
 def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
-    """Import a log-mean of the user's own."""
     module_name, _, name = dotted.rpartition(".")
     try:
         module = import_module(module_name) if module_name else None
@@ -101,7 +100,7 @@ class RoundingSettings(Group):
     name: str = "interface"
     """A named scheme (none, interface, coarse, coarser, ...), or custom."""
     values: tuple[float, ...] | None = None
-    """With custom: the allowed probabilities, such as [.05, .5, .95]."""
+    """With custom: the allowed probabilities, such as [0.05, 0.5, 0.95]."""
     space: Literal["probability", "log_odds"] = "probability"
     """With custom: the scale on which the nearest value is sought."""
     tie: Literal["even", "lower", "upper"] = "even"
@@ -113,7 +112,7 @@ class RoundingSettings(Group):
         if self.name != "custom":
             return rounding_scheme(self.name)
         if self.values is None:
-            raise InputError("is null, should be a list of probabilities: [.05, .5, .95]", field="rounding.values")
+            raise InputError("is null, should be a list of probabilities: [0.05, 0.5, 0.95]", field="rounding.values")
         return RoundingScheme("custom", self.values, space=self.space, tie=self.tie)
 
     @model_validator(mode="after")
@@ -160,7 +159,7 @@ class ResponseSettings(Seeded):
     """Which responses are taken."""
 
     n: Count | None = None
-    """Responses an item, drawn at random; null takes all."""
+    """Responses per item, drawn at random; null takes all."""
 
 
 class ComparisonSettings(EstimateSettings, ResponseSettings):
@@ -206,7 +205,7 @@ def asked_for(study: xr.Dataset, settings: ComparisonSettings) -> tuple[xr.Datas
 
 
 def with_n_responses(study: xr.Dataset, n: int | None, seed: int) -> xr.Dataset:
-    """Return the study, with only `n` random responses an item where `n` is given."""
+    """Return the study, with only `n` random responses per item where `n` is given."""
     return study if n is None else subsample_responses(study, n, rng_for(seed, "responses"))
 
 

@@ -72,7 +72,6 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
 
 
 def _reports(study: xr.Dataset) -> pd.DataFrame:
-    """One row per answer that a person gave: item, token compared, report, ln of its odds."""
     names = short_names(study["participant"].to_numpy().astype(str).tolist())
     report = study["report"].to_numpy()
     table = pd.DataFrame(
@@ -89,7 +88,6 @@ def _reports(study: xr.Dataset) -> pd.DataFrame:
 
 
 def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None, n_automatic: int) -> list[ItemTable]:
-    """Tokens of one item with what was reported and expected, and every report."""
     tokens = study["candidate_token"].to_numpy()[position]
     models: list[str] = study["model"].to_numpy().tolist()
     target_p = np.exp(study["target_logprob"].to_numpy()[:, position])

@@ -133,11 +133,9 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     people = table[table["player"] == HUMAN]
     spread = people["loss_nats"].max() - people["loss_nats"].min()
     if people["outside"].any():
-        said.append(
-            "people's score is outside those of the models: their loss is what the curve does where no model is"
-        )
+        said.append("people's score is outside the models' scores: add models on both sides, or +exp=human_loss")
     if spread > 0.1:
-        said.append(f"the degrees disagree by {spread:.2f} nats on people's loss, and nothing says which is right")
+        said.append(f"the degrees disagree by {spread:.2f} nats on people's loss: report both, or +exp=human_loss")
     return tuple(said)
 
 
@@ -148,12 +146,14 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
     truth = f"; in truth {people[0].true_loss_nats:.3f}" if known else ""
     models = table[table["player"] != HUMAN]
     left_out = (
-        f" Models left out are missed by {models['error_nats'].abs().mean():.3f} on average." if len(models) else ""
+        f" A model that is left out is missed by {models['error_nats'].abs().mean():.3f} nats on average."
+        if len(models)
+        else ""
     )
     return (
-        "**People's loss, read off a polynomial through models' scores, is in nats per token "
-        f"{', '.join(each) or 'unknown'}"
-        f"{truth}.**{left_out} Intervals ({interval:.0%}) resample items, and know nothing of the choice of the curve."
+        f"**People's loss is {' or '.join(each) or 'unknown'} nats per token, read off a polynomial through the "
+        f"models' scores{truth}.**{left_out} The {interval:.0%} intervals resample items; they leave out the choice of "
+        "the curve."
     )
 
 

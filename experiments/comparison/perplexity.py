@@ -21,15 +21,17 @@ from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.estimates import ComparisonSettings, EstimatorSettings, bars_label, table_row
 from shannon_game.experiments.harness.figures import TRUTH_ASKED, TRUTH_REFERENCE, Series, player_label
 from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import for_screen, table_variables
 
 _VERDICTS = {
-    "too few": "too few responses an item for such a tail, which by itself makes the log-mean too low "
-    "(Pareto k, share of items with under two effective responses); noise and rounding make it too high",
-    "doubtful": "whether the responses an item are enough is doubtful "
-    "(Pareto k, share of items with under two effective responses)",
+    "too few": "too few responses per item, so that equation 5 is too low by itself: ask more per item (the column "
+    "n_required says how many), and fit +exp=human_loss for people (Pareto k, share of items with under two effective "
+    "responses)",
+    "doubtful": "responses per item may be too few: ask more per item (the column n_required says how many; "
+    "Pareto k, share of items with under two effective responses)",
 }
 
 
@@ -77,7 +79,6 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     return ExperimentResult(
         table=table,
         on_screen=for_screen(table[~twice]),
-        conclusion=_said_once(table[twice]),
         dataset=estimates_dataset(results, control),
         tables=tables,
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
@@ -87,18 +88,21 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
 
 
 def _study_warnings(study: xr.Dataset, table: pd.DataFrame, settings: PerplexitySettings) -> list[str]:
-    """Warn of one item, of an L_G over other items than the gap's, and of responses that no equation can use."""
-    said = ["of one item nobody knows how items differ: se_items is empty"] if (table["n_items"] == 1).all() else []
+    said = (
+        ["there is one item, so that no standard error over items exists: ask about more items"]
+        if (table["n_items"] == 1).all()
+        else []
+    )
     if settings.estimator.reference != "asked" and not study["selected"].all():
         said.append(
-            f"the gap is over the {int(study['selected'].sum())} items that pass the filter, L_G and the true losses "
-            f"over all {int(study['in_reference'].sum())} reference items, as in the paper; estimator.reference=asked "
-            "takes the items asked for both"
+            f"as in the paper, the gap is over the {int(study['selected'].sum())} items that pass the filter, the "
+            f"generator's loss over all {int(study['in_reference'].sum())} reference items; set "
+            "estimator.reference=asked to take the items asked for both"
         )
     if n_left_out := int(np.sum(~drawn_response_mask(study))):
         said.append(
-            f"{n_left_out} of {study.sizes['response']} responses are left out: they are about people's free answers, "
-            "or compare two candidates"
+            f"{n_left_out} of {study.sizes['response']} responses are left out, as they are about people's free "
+            "answers or compare two candidates; +exp=human_loss uses them"
         )
     return said
 
@@ -132,7 +136,9 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
     found = []
     for verdict, meaning in _VERDICTS.items():
         rows = [
-            f"{row.player}/{row.rounding} (k {row.pareto_k:.2f}, {row.share_starved:.0%} starved)"
+            f"{row.player}/{row.rounding} (k {row.pareto_k:.2f}, {row.share_starved:.0%} starved)".replace(
+                "k nan, ", ""
+            )
             for row in rows_of(table)
             if row.verdict == verdict
         ]
@@ -141,8 +147,8 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
     people = [row.rounding for row in rows_of(table) if row.player == HUMAN and row.verdict != "too few"]
     if people:
         found.append(
-            "the verdict on people counts draws only; noise, bias and rounding of their reports move equation 5 too "
-            f"(+exp=human_loss models them): rounding {', '.join(people)}"
+            "the verdict on people counts responses only; noise, bias and rounding of their reports move equation 5 "
+            f"too: fit +exp=human_loss, which models them (rounding {', '.join(people)})"
         )
     return tuple(found)
 
@@ -150,17 +156,24 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
 def summary(table: pd.DataFrame) -> str:
     """Say every player's perplexity, and how far the estimates are from the truth, where it is known."""
     rows = rows_of(table[table["rounding"] == table["rounding"].iloc[0]])
-    ends = [f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]" for row in rows]
-    said = [f"{player_label(row.player)} {its}" for row, its in zip(rows, ends, strict=True)]
+    said = [
+        f"{row.perplexity:.1f} for {player_label(row.player)} (the generator)"
+        if row.player == row.generator
+        else f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}] for "
+        f"{player_label(row.player)}"
+        for row in rows
+    ]
+    rounding = table["rounding"].iloc[0]
+    how = "from the reports as given" if rounding == "none" else f"with reports rounded to {rounding}"
     errors = [f"{player_label(row.player)} {_off(row.error_nats)}" for row in rows if np.isfinite(row.error_nats)]
-    what = "Intervals are of chance alone: an estimator's own error is what stands beside the truth."
+    what = "Intervals are of chance alone and leave the estimator's own error out."
     if set(table["estimator"]) & set(ESTIMATORS):
         what = (
-            "Equation 5 errs in two directions, which the intervals do not show: too low where few responses meet a "
-            "heavy tail, too high where reports are rounded or noisy."
+            "Equation 5 has errors that the intervals do not show. It is too low where responses per item are few, "
+            "and too high where reports are rounded or noisy."
         )
-    truth = f" Beside the truth the gaps are: {', '.join(errors)}." if errors else " The truth is not known."
-    return f"**Perplexity, rounding {table['rounding'].iloc[0]}: {', '.join(said)}.**{truth} {what}"
+    truth = f" Errors of the estimated gaps: {listed(errors)}." if errors else " The truth is not known."
+    return f"**Perplexity per token is {listed(said)}**, {how}.{truth} {what}"
 
 
 def _off(error: float) -> str:
@@ -177,14 +190,8 @@ def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
     return people & (table["rounding"] != "none") & same
 
 
-def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Say why a row of people is not on the screen."""
-    grids = ", ".join(rows["rounding"])
-    return (f"People's reports are on the grid {grids} already: rounding changes none of them.",) if grids else ()
-
-
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
-    """Estimates with bars and truths, one line a player and rounding, on a log axis."""
+    """Estimates with bars and truths, one line per player and rounding, on a log axis."""
     rows = estimates.player_rows(table[~_rounded_already(table)])
     shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label=bars_label(estimator))
     truths = (

@@ -128,22 +128,24 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     share = float(table["item_share"].iloc[0])
     said = (
         f"Question order is nearly the same for everybody ({share:.0%} of the variation of the place is between "
-        "questions), so the slope may be question difficulty, not practice; ask in random orders"
+        "questions), so the slope may be question difficulty, not practice: ask in random orders"
     )
     return (said,) if share >= _ONE_ORDER else ()
 
 
 def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
     said = [
-        f"{row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats (answers: {row.answers})"
+        f"{row.slope_nats:+.4f} nats [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] "
+        f"({'all answers' if row.answers == 'all' else row.answers})"
         for row in rows_of(table)
     ]
     first, what = table.iloc[0], "the number of answers" if against == "order" else against
     return (
-        f"**ln p of the token of the text changes by {', '.join(said)} when {what} doubles.** These are "
+        f"**When {what} doubles, the log-probability of the true token changes by {' and '.join(said)}.** These are "
         f"{first['n_responses']:,} answers of {first['n_participants']} people, with participant fixed effects "
-        f"removed; intervals hold {interval:.0%}, clustered over people and questions. The mean of first quarters is "
-        f"{first['first_quarter_nats']:.3f} nats, of last ones {first['last_quarter_nats']:.3f}."
+        f"removed and {interval:.0%} intervals clustered over people and questions. The mean is "
+        f"{first['first_quarter_nats']:.3f} nats in people's first quarters and {first['last_quarter_nats']:.3f} in "
+        "their last ones."
     )
 
 

@@ -17,6 +17,7 @@ from shannon_game.experiments.harness import figures
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 
 _ENDS = ("perplexity_lower", "perplexity", "perplexity_upper")
@@ -59,11 +60,11 @@ def summary(table: pd.DataFrame) -> str:
     given = table[table["rounding"] == first].set_index("player")["gap_nats"]
     change = (others["gap_nats"] - others["player"].map(given)).groupby(others["player"], sort=False)
     ends = zip(change.min().items(), change.max(), strict=True)
-    moved = [f"{player_label(str(player))} by {low:+.3f} to {high:+.3f}" for (player, low), high in ends]
+    moved = [f"{low:+.3f} to {high:+.3f} nats for {player_label(str(player))}" for (player, low), high in ends]
     return (
-        f"**Beside rounding {first}, the others move the gap in nats: {', '.join(moved) or 'none was asked for'}.** "
-        "The highest box puts a floor under the ratios where a player is sure of the target, the lowest caps them "
-        "where it is sure of the candidate. A player near the generator looks worse by rounding alone."
+        f"**Rounding changes the gap to the generator by {listed(moved)}**, compared with rounding {first}. The "
+        "coarser the scale, the worse a player near the generator looks. The highest and the lowest value of the scale "
+        "bound what a sure player can say."
     )
 
 

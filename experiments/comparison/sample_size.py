@@ -22,6 +22,7 @@ from shannon_game.experiments.comparison.estimates import EstimateSettings, Roun
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import curve, light_grid, mark, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.inference.settings import Count, Counts, Probability
@@ -142,13 +143,12 @@ def summary(table: pd.DataFrame) -> str:
     """Say how large the error is at the largest n."""
     most = table[table["n"] == table["n"].max()]
     pairs = zip(most["player"], most["error_nats"], strict=True)
-    said = ", ".join(f"{player_label(player)} {error:+.3f}" for player, error in pairs)
+    said = listed(f"{error:+.3f} nats for {player_label(player)}" for player, error in pairs)
     first = table.iloc[0]
     return (
-        f"**With {table['n'].max()} candidates per item the mean error in nats is: {said}.** It is the mean over "
-        f"{first['n_repeats']} repeats on {first['n_items']} items, candidates drawn with replacement from those "
-        f"stored of {first['generator']}. Beyond the number stored the error no longer shrinks: tokens never drawn "
-        "stay missing."
+        f"**With {table['n'].max()} candidates per item the gap is off by {said} on average**, over "
+        f"{first['n_repeats']} repeats on {first['n_items']} items. Candidates are drawn with replacement from those "
+        f"stored of {first['generator']}; a larger n than the number stored does not help."
     )
 
 

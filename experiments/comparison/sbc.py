@@ -19,6 +19,7 @@ from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import label_below, mark, named, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.ranked_fits import RankedSettings, by_quantity, ranked_fits, unconverged_fits
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -124,16 +125,15 @@ def quantities_outside(table: pd.DataFrame, bands: str) -> list[str]:
 def _warnings(table: pd.DataFrame, outside: Sequence[str], n_fits: int) -> tuple[str, ...]:
     said = []
     if outside:
-        said.append(f"the ranks of {', '.join(outside)} are outside their bands: the posterior or its sampler is wrong")
+        said.append(f"the ranks of {', '.join(outside)} are outside their bands: do not use this posterior")
     elif not table["inside"].all():
         alone = ", ".join(table.loc[~table["inside"], "quantity"])
-        said.append(f"the ranks of {alone} are outside their own bands, but inside those of all quantities together")
+        said.append(f"the ranks of {alone} are outside their own bands alone: raise experiment.n_fits to see")
     said += unconverged_fits(table["n_unconverged"].tolist(), n_fits, "their ranks are kept")
     return tuple(said)
 
 
 def _dataset(ranks: pd.DataFrame, band: EcdfBand) -> xr.Dataset:
-    """Every rank, truth and posterior mean, and the bands."""
     quantities, wide = by_quantity(ranks)
     of_fit = ranks[ranks["quantity"] == quantities[0]]
     return xr.Dataset(
@@ -159,10 +159,10 @@ def summary(table: pd.DataFrame, settings: SbcSettings) -> str:
         for row in rows_of(table[~table["inside"]])
     ]
     return (
-        f"**The ranks of {int(table['inside'].sum())} of {n_all} quantities are inside their {probability:.0%} bands, "
-        f"of {int(table['inside_together'].sum())} inside those of all together; outside: "
-        f"{', '.join(bad) or 'none'}.** {settings.n_fits} times, parameters and data were drawn from the model "
-        f"{settings.model} and fitted; a right model has {n_all * (1 - probability):.1f} quantities outside on "
+        f"**The posterior is calibrated for {int(table['inside'].sum())} of {n_all} quantities**: their ranks are "
+        f"inside the {probability:.0%} bands, {int(table['inside_together'].sum())} inside the bands of all together; "
+        f"outside: {listed(bad)}. Parameters and data were drawn from the model {settings.model} and fitted "
+        f"{settings.n_fits} times; a right model has {n_all * (1 - probability):.1f} quantities outside on "
         f"average. The joint log-likelihood is {'inside' if joint else 'OUTSIDE'}, and the furthest out is "
         f"{worst['quantity']} (p = {worst['p_value']:.3f}; times {n_all} quantities, "
         f"{min(1, worst['p_value'] * n_all):.2f})."

@@ -86,14 +86,14 @@ def _summary(found: PrivateBelief, interval: float, source: str) -> str:
         "settings": f"slope of reports {found.slope:g}, as set",
         "reports": "on the scale of reports, as nothing says what that is",
     }[source]
-    differ = f"People's beliefs differ** by a standard deviation of {found.sd_nats:.2f} nats"
-    same = "People differ as chance makes them where they share one belief**"
+    differ = f"People's beliefs differ by a standard deviation of {found.sd_nats:.2f} nats per token**"
+    same = f"People may share one belief: nothing beyond chance differs (sd {found.sd_nats:.2f} nats per token)**"
     return (
-        f"**{differ if found.lower > 0 else same} (p = {found.p_shared:.3f} if they share one). The mean loss of "
-        f"people one by one is that of the shared belief, or up to {found.loss_most_nats:.2f} nats more. "
-        f"{found.n_participants} people compared two tokens or more of one item {found.n_repeated:,} times; the "
-        f"variance between people of ln h of a token is {found.variance:.2f} [{found.lower:.2f}, {found.upper:.2f}] "
-        f"square nats ({interval:.0%}; {scale})."
+        f"**{differ if found.lower > 0 else same} (p = {found.p_shared:.3f} if they share one). A single person "
+        f"loses up to {found.loss_most_nats:.2f} nats more than the shared belief. The variance between people "
+        f"of the log-probability of a token is {found.variance:.2f} [{found.lower:.2f}, {found.upper:.2f}] square nats "
+        f"({interval:.0%} interval, {scale}), from {found.n_repeated:,} repeated comparisons by "
+        f"{found.n_participants} people."
     )
 
 

@@ -127,11 +127,12 @@ def summary(table: pd.DataFrame) -> str:
     said = []
     for player, rows in table[table["factor"] == "class"].groupby("player", sort=False):
         most = rows.sort_values("contribution_nats", ascending=False).iloc[0]
-        own = f"{most['level']} {most['contribution_nats']:+.2f} ({counted(int(most['n_items']), 'item')})"
-        said.append(f"{player_label(str(player))} {rows['contribution_nats'].sum():.3f}, most by {own}")
+        own = f"of which {most['contribution_nats']:+.2f} from the class {most['level']!r}"
+        own += f" ({counted(int(most['n_items']), 'item')})"
+        said.append(f"{rows['contribution_nats'].sum():.3f} nats for {player_label(str(player))}, {own}")
     return (
-        f"**Gaps in nats, and the class of target that contributes most: {'; '.join(said)}.** The contributions of all "
-        "classes sum to the gap. A class of few items has a rough mean, too low where items have few responses."
+        f"**The gap to the generator is {'; '.join(said)}.** The contributions of all classes sum to the gap. A class "
+        "of few items has a rough mean."
     )
 
 

@@ -1,4 +1,4 @@
-"""``+exp=pool``: several studies of one quantity pooled, such as losses in bits a character (a meta-analysis)."""
+"""``+exp=pool``: several studies of one quantity pooled, such as losses in bits per character (a meta-analysis)."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def _summary(table: pd.DataFrame, units: str, interval: float) -> str:
     said = []
     for group, its in table.groupby("group", sort=False):
         mean, new = its[its["what"] == "pooled"].iloc[0], its[its["what"] == "new study"].iloc[0]
-        ends = f"{mean['estimate']:.3f} [{mean['lower']:.3f}, {mean['upper']:.3f}]"
-        line = f"{group} {ends} over {mean['n_studies']:.0f} studies"
+        line = f"{mean['estimate']:.3f} {units} [{mean['lower']:.3f}, {mean['upper']:.3f}]".replace("  ", " ")
+        line += f" over {mean['n_studies']:.0f} studies" + f" ({group})" * (group != "all")
         if np.isfinite(new["lower"]):
-            line += f" (a new one in [{new['lower']:.3f}, {new['upper']:.3f}])"
+            line += f"; a new study is expected in [{new['lower']:.3f}, {new['upper']:.3f}]"
         said.append(line)
     return (
-        f"**Means of the studies' true values{f' in {units}' if units else ''}: {'; '.join(said)}.** Intervals hold "
-        f"{interval:.0%}; the table has how far true values differ (tau), and the mean without each study."
+        f"**The mean of the studies' true values is {'; '.join(said)}.** Intervals are {interval:.0%}. The table has "
+        "the standard deviation of the true values (tau) and the mean without each study."
     )
 
 

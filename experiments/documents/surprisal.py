@@ -174,7 +174,6 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
 
 
 def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArray[np.intp]:
-    """Positions of the documents to score, increasing: a random subset, and of it this run's shard."""
     n_there = study.sizes["document"]
     chosen = np.arange(n_there)
     if settings.n_documents is not None:
@@ -230,7 +229,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     )
     sums = tables["documents"].pivot_table(index="model", columns="document", values="pll_nats", sort=False)
     said = "; ".join(
-        f"{row.model} {row.pll_nats:.2f} nats (pseudo-perplexity {row.pseudo_perplexity:.1f} per token)"
+        f"{row.pll_nats:.2f} nats for {row.model} (pseudo-perplexity {row.pseudo_perplexity:.1f} per token)"
         for row in rows_of(table)
     )
     what = "each word's later tokens masked with it" if settings.method == "pll" else "one token masked at a time"
@@ -241,14 +240,13 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
         figures={
             "pll": word_figure(tables["words"], str(study.attrs.get("name", "")), "pll_bits", "pseudo-log-likelihood")
         },
-        text=f"**Pseudo-log-likelihood of all texts ({what}): {said}.** It is no log-probability of a text: compare it "
-        f"with no number of a causal model. {work.said()}",
+        text=f"**The pseudo-log-likelihood of all texts is {said}**, with {what}. It is no log-probability of a text: "
+        f"do not compare it with a causal model's. {work.said()}",
         warnings=tuple(warnings),
     )
 
 
 def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
-    """Text that each of the chosen documents is a part of."""
     if settings.context == "sentence":
         return list(map(str, study["document"].to_numpy()[chosen]))
     if "group" not in study:
@@ -261,7 +259,6 @@ def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.i
 
 
 def _regions(study: xr.Dataset) -> pd.DataFrame:
-    """Regions of interest of all documents, with their text."""
     at, start, stop = (study[f"region_{name}"].to_numpy() for name in ("document", "start", "stop"))
     texts = study["text"].to_numpy()[at]
     found = pd.DataFrame({"document": study["document"].to_numpy()[at], "start": start, "stop": stop})
@@ -343,7 +340,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
             )
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
-            found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")
+            found.append(f"{name} has no BOS token to score first tokens after: set its bos")
     if work.shard is not None:
         found.append(
             f"these are the documents of shard {work.shard.index}/{work.shard.count} alone; when all shards are done, "
@@ -353,13 +350,12 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
 
 
 def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
-    """Mean surprisal of words under each model; nothing where words have none."""
     if "words" not in tables:
         return ""
     column = best_column(tables["words"])
     found = tables["words"].dropna(subset=column).groupby("model", sort=False)[column]
     said = "; ".join(
-        f"{row.Index} {row.mean:.2f} ({row.size:,} words)" for row in found.agg(["mean", "size"]).itertuples()
+        f"{row.mean:.2f} bits for {row.Index} ({row.size:,} words)" for row in found.agg(["mean", "size"]).itertuples()
     )
     n_without = int(tables["words"][column].isna().sum())
     why = "a token is of two words, the model does not know one, or nothing comes before it"
@@ -367,7 +363,7 @@ def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
     n_plain = int(tables["words"]["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
     plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
     sums = " Sums over tokens alone: an endpoint does not tell how probable the end of a word is."
-    return f"**Surprisal in bits per word: {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
+    return f"**The mean surprisal of a word is {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
 
 
 def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: SurprisalSettings, work: Work) -> str:
@@ -380,14 +376,14 @@ def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: Surpri
         "the same characters (experiment.characters=shared)."
     )
     costs = "".join(f" {its.said}" for its in scored.values() if its.said)
-    bounds = "Bounds are two standard errors over documents."
-    return f"**Loss in nats per token: {said}.** {compare} {bounds} {work.said()}{costs}"
+    bounds = "Bounds in the table are two standard errors over documents."
+    return f"**The loss is {said}.** {compare} {bounds} {work.said()}{costs}"
 
 
 def _of_model(row: Any) -> str:
     best = "" if np.isnan(row.top1_accuracy) else f"top-1 accuracy {row.top1_accuracy:.1%}, "
     said = f"(perplexity {row.perplexity:.1f}, {best}{row.bits_per_byte:.3f} bits per byte)"
-    return f"{row.model} {row.loss_nats:.3f} {said}"
+    return f"{row.loss_nats:.3f} nats per token for {row.model} {said}"
 
 
 @styled

@@ -94,7 +94,7 @@ def _answer(folder: Path, name: str, result: ExperimentResult) -> list[str]:
     warnings = [f"**Warning:** {text}" for text in result.warnings]
     return [
         *(f"![{figure}]({figure}.png)" for figure in figures),
-        result.answer,
+        result.text,
         "<details><summary>Table and warnings</summary>",
         markdown_table(summary.head(_MANY_ROWS)),
         *warnings,

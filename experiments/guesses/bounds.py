@@ -51,7 +51,7 @@ def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
     """Bound the entropy of a text by how many guesses its words took people, or would have taken models.
 
     One row for all people (player "human", standard errors over people and items) and one each (over items); or a
-    row a model over all lengths of the context (0) and one a length, standard errors over windows.
+    row per model over all lengths of the context (0) and one a length, standard errors over windows.
 
     Examples
     --------
@@ -116,11 +116,11 @@ def _row(player: str, length: int, words: pd.DataFrame, vocab_size: int | None) 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     said = []
     if table["upper_nats"].isna().any():
-        said.append("words were not found: the upper bound needs experiment.vocab_size")
+        said.append("words were not found: give experiment.vocab_size, which the upper bound needs")
     if table["n_not_found"].iloc[0] > table["n_words"].iloc[0] / 2:
-        said.append("most words were not found: few guesses a word say little of the entropy")
+        said.append("most words were not found, so that the bounds say little: allow more guesses per word")
     if (table["n_items"] < _FEW).any():
-        said.append(f"some rows have {int(table['n_items'].min())} places: standard errors are rough there")
+        said.append(f"some rows have {int(table['n_items'].min())} places: standard errors are rough, use more")
     return tuple(said)
 
 
@@ -131,12 +131,13 @@ def _summary(table: pd.DataFrame, of_people: bool) -> str:
         for row in rows_of(rows)
     ]
     line = (
-        "**{label}**: {lower_nats:.3f} (se {lower_se_nats:.3f}) to {upper} nats per word; first guess right in "
-        "{top_1:.1%} of {n_words:,} words at {n_items:,} places, {n_not_found:,} not found"
+        "**The entropy is between {lower_nats:.3f} (se {lower_se_nats:.3f}) and {upper} nats per word for {label}**; "
+        "the first guess is right for {top_1:.1%} of {n_words:,} words at {n_items:,} places, {n_not_found:,} were not "
+        "found."
     )
     lines = bullets(rows.assign(label=rows["player"].map(player_label), upper=upper), line)
     return (
-        f"{lines}\n\nNumbers of guesses bound the entropy (Shannon 1951): the upper bound holds for any guesser, the "
+        f"{lines}\n\nNumbers of guesses bound the entropy (Shannon 1951). The upper bound holds for any guesser, the "
         "lower one for a guesser who knows the text's own probabilities."
     )
 
@@ -160,7 +161,6 @@ def people_figure(table: pd.DataFrame, study_name: str = "", *, interval: float)
 
 
 def _with_ends(table: pd.DataFrame, interval: float) -> pd.DataFrame:
-    """Add the ends of the intervals of both bounds."""
     for end in ("lower", "upper"):
         middle, reach = table[f"{end}_nats"], half_width(table[f"{end}_se_nats"], interval)
         table = table.assign(**{f"{end}_from": middle - reach, f"{end}_to": middle + reach})

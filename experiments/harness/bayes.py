@@ -185,7 +185,7 @@ def convergence_columns(found: Convergence | None) -> dict[str, Any]:
 def unconverged(found: Mapping[str, Convergence | None]) -> tuple[str, ...]:
     """One warning a fit that missed the gate, by the fit's name."""
     return tuple(
-        f"the posterior did not converge, do not use it: {name}: {'; '.join(each.reasons)}; {_remedy(each)}"
+        f"the posterior of {name} did not converge ({'; '.join(each.reasons)}): do not use it{_remedy(each)}"
         for name, each in found.items()
         if each is not None and not each.passed
     )
@@ -194,9 +194,10 @@ def unconverged(found: Mapping[str, Convergence | None]) -> tuple[str, ...]:
 def _remedy(found: Convergence) -> str:
     """Say which setting may help a fit that missed its check."""
     if np.isnan(found.ess_bulk_min):
-        return "sampler=pymc, which takes far longer, assumes no Gaussian"
-    setting = "a sampler.target_accept nearer to 1" if found.n_divergent else "more sampler.draws"
-    return f"{setting} may help"
+        return "; run sampler=pymc, which takes far longer and assumes no Gaussian"
+    if not any("R-hat" in reason or "ESS" in reason or "diverg" in reason for reason in found.reasons):
+        return ""
+    return "; set sampler.target_accept nearer to 1" if found.n_divergent else "; raise sampler.draws"
 
 
 def gate_failed(settings: BayesianSettings, found: Mapping[str, Convergence | None]) -> bool:

@@ -16,6 +16,7 @@ from hydra import compose, initialize_config_module
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from shannon_game.estimators.code_identity import package_version
@@ -23,7 +24,7 @@ from shannon_game.estimators.errors import InputError, how_to_install, unknown_c
 from shannon_game.experiments.harness import sweep
 from shannon_game.experiments.harness.given_keys import refuse_keys
 from shannon_game.experiments.harness.job import before, read_of_the_run
-from shannon_game.experiments.harness.registry import entry_of, installed_configs, load_target
+from shannon_game.experiments.harness.registry import entry_of, installed_configs, known, load_target
 from shannon_game.experiments.harness.result import CHOICES
 from shannon_game.inference.settings import setting_lines
 
@@ -36,6 +37,7 @@ OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 """First words that are no experiment -> module and function; each is imported when it is called."""
 
+_Line = tuple[str, str, str, str]
 _SEARCH_PATH = "hydra.searchpath="
 _LAUNCHERS = {"joblib", "submitit_local", "submitit_slurm", "ray"}
 _BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
@@ -112,7 +114,6 @@ def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:
 
 
 def _names_of(group: str) -> list[str]:
-    """Names of a group of our own settings."""
     folder = files("shannon_game.conf") / group
     return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir()) if group and folder.is_dir() else []
 
@@ -154,36 +155,53 @@ def no_experiment() -> InputError:
 
 
 def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) -> str:
-    """Say what an experiment answers, and every setting that it takes: default, what is right, meaning."""
+    """Say what an experiment answers, and every setting of it and of its study: default, what is right, meaning."""
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
+        cfg = compose("config", overrides=[f"+exp={name}", *more])
+        entry = entry_of(cfg.experiment, what="experiment")
+        others = known("study", kinds=entry.kinds)
+    function: Any = load_target(entry, what="experiment")
+    own = function.settings_class
+    summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
+    parts = [f"+exp={name} takes a {' or '.join(entry.kinds)} study. {summary}\n"]
+    parts += _setting_table(_as_composed(cfg, setting_lines(own, lambda name: before(name, own))), width)
+    parts.append(f"\nOf the run: {read_of_the_run(own)}.")
+    for setting, choices in getattr(function, "choices", {}).items():
+        parts.append(f"With {setting}=NAME it asks something else, with other settings: {', '.join(choices)}.")
+    if entry.extra:
+        parts.append(f"Needs the extra {', '.join(entry.extra)}.")
+    study = entry_of(cfg.study, what="study")
+    loader: Any = load_target(study, what="study")
+    about = inspect.cleandoc(loader.__doc__ or "").split("\n\n")[0]
+    parts.append(f"\nstudy={study.name}: {about}\n")
+    parts += _setting_table(_as_composed(cfg, setting_lines(loader.settings_class, "study.")), width)
+    parts.append(f"\nOther studies: {', '.join(others)}. Their settings: +exp={name} study=NAME --help")
+    return "\n".join(parts)
+
+
+def _as_composed(cfg: DictConfig, lines: Iterable[_Line]) -> list[_Line]:
+    """Settings with the defaults of the YAML files, where these have others than the classes."""
+    values = [OmegaConf.select(cfg, key) for key, *_ in lines]
+    shown = [value if isinstance(value, str | int | float) and not isinstance(value, bool) else "" for value in values]
+    return [(line[0], str(its) or line[1], *line[2:]) for its, line in zip(shown, lines, strict=True)]
+
+
+def _setting_table(lines: Sequence[_Line], width: int) -> list[str]:
+    """Settings in columns; a name that is broken over two lines cannot be copied, the rest can be."""
     from rich.console import Console  # noqa: PLC0415 - every run imports this module, few show help
     from rich.table import Table  # noqa: PLC0415
 
-    with initialize_config_module("shannon_game.conf", version_base="1.3"):
-        cfg = compose("config", overrides=[f"+exp={name}", *more])
-    entry = entry_of(cfg.experiment, what="experiment")
-    function: Any = load_target(entry, what="experiment")
-    settings_class = function.settings_class
     table = Table(box=None, pad_edge=False, header_style="bold")
-    # a name that is broken over two lines cannot be copied; the rest can be
     table.add_column("setting", no_wrap=True)
     table.add_column("default", overflow="fold", max_width=26)
     table.add_column("takes", overflow="fold", ratio=2)
     table.add_column("meaning", overflow="fold", ratio=3)
-    lines = setting_lines(settings_class, lambda name: before(name, settings_class))
     for line in lines:
         table.add_row(*line)
-    width = max(width, max(len(line[0]) for line in lines) + 80)
+    width = max(width, max((len(line[0]) for line in lines), default=0) + 80)
     stream = io.StringIO()
-    console = Console(file=stream, width=width, highlight=False, markup=False)
-    summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
-    console.print(f"+exp={name} takes a {' or '.join(entry.kinds)} study. {summary}\n")
-    console.print(table)
-    console.print(f"\nOf the run: {read_of_the_run(settings_class)}. The study: study=NAME study.SETTING=VALUE.")
-    for setting, others in getattr(function, "choices", {}).items():
-        console.print(f"With {setting}=NAME it asks something else, with other settings: {', '.join(others)}.")
-    if entry.extra:
-        console.print(f"Needs the extra {', '.join(entry.extra)}.")
-    return stream.getvalue()
+    Console(file=stream, width=width, highlight=False, markup=False).print(table)
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
 def _say_and_leave(text: str) -> None:
@@ -254,7 +272,7 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
     if options.help and asked:
         own = [f"file://{Path(options.config_dir).absolute()}"] if options.config_dir else []
-        chosen = [text for text in options.overrides if text.partition("=")[0] in CHOICES]
+        chosen = [text for text in options.overrides if text.partition("=")[0] in ("study", *CHOICES)]
         chosen += search_path(options.overrides, [*own, *installed_configs()])
         _say_and_leave(experiment_help(asked[0], chosen))
     multirun = options.multirun or any(text.lstrip("+") == "hydra.mode=MULTIRUN" for text in options.overrides)

@@ -86,7 +86,6 @@ def cannot_write(error: OSError) -> str:
 
 
 def _raw(config: DictConfig, key: str) -> str:
-    """A setting as it is written, before anything is filled in."""
     plain: Any = OmegaConf.to_container(config, resolve=False)
     for name in key.split("."):
         plain = plain[name]

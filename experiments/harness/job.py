@@ -13,6 +13,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.messages import from_command
 from shannon_game.experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
@@ -41,7 +42,8 @@ class Job:
 
     def run(self) -> ExperimentResult:
         """Answer the question."""
-        return self.experiment(self.study, self.settings)
+        with from_command():
+            return self.experiment(self.study, self.settings)
 
 
 def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
@@ -129,7 +131,8 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
         problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}: {options}"
         raise InputError(problem, source="settings", field="study")
     function: Any = load_target(entry, what="study")
-    study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
+    with from_command():
+        study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
     given = str(study.attrs.get("kind")) if len(entry.kinds) > 1 else entry.kinds[0]
     if given not in entry.kinds:
         raise unknown_choice("kind", given, entry.kinds, source=f"study {entry.name!r}")

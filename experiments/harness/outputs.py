@@ -242,7 +242,7 @@ def write_outputs(
         save_posterior(idata, staging / f"posterior_{name}.nc")
     for name, table in result.tables.items():
         write_csv(table, staging / f"{name}.csv")
-    for name, write in result.files.items():
+    for name, write in result.writers.items():
         write(staging / name)
     figures = staging / "figures"
     figures.mkdir()

@@ -73,6 +73,5 @@ def people_of(study: xr.Dataset) -> list[str] | None:
 
 
 def _variables(study: xr.Dataset) -> list[str]:
-    """Names of the variables that hold ids."""
     with_people = (str(name) for name in study.variables if "participant" in str(name) and name != _NO_PERSON)
     return [name for name in with_people if study[name].dtype.kind in "OU"]

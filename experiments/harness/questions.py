@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from statistics import NormalDist
 from typing import Any, Literal
@@ -24,6 +24,12 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def bullets(table: pd.DataFrame, line: str) -> str:
     """Fill in a line for every row, as in ``bullets(table, "**{player}**: {tvd:.3f}")``."""
     return "\n".join(f"- {line.format(**row)}" for row in records(table))
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Join as in a sentence: ``a, b and c``."""
+    *first, last = [*parts] or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def half_width(se: pd.Series[float], interval: float) -> pd.Series[float]:

@@ -42,7 +42,7 @@ def report(
     return fill(
         "report.md",
         title=result.title or f"{cfg.experiment.name}: {name}",
-        answer=result.answer,
+        answer=result.text.strip(),
         doubts=warnings_of(study, result),
         body=result.body,
         table="" if result.body is not None else "\n\n".join(table_sections(result)),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
-import html
 import inspect
 import io
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import wraps
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.schema import NAMES, is_dataset
+from shannon_game.experiments.harness.messages import as_called, kinds_of, makers, spoken
+from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
 from shannon_game.experiments.harness.tables import (
     for_readers,
     for_screen,
@@ -34,8 +38,10 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Settings)
 
-_LONGEST = 60
-"""Rows of a table that a report shows."""
+P = ParamSpec("P")
+
+_LONGEST, _FEW = 60, 12
+"""Rows of a table that a report and a notebook show."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -49,25 +55,38 @@ class ExperimentResult:
     figures: Mapping[str, Figure]
     """By file name without extension, in the order of the report."""
     text: str
-    """Markdown paragraphs; a report begins with the first that is a list or opens in bold (`answer`)."""
+    """Markdown paragraphs; the first sentence is the answer."""
     warnings: tuple[str, ...] = ()
-    """What the reader should doubt."""
+    """What the reader should doubt, and what to do."""
     gate_failed: bool = False
     """A convergence check failed that the settings do not excuse: exit code 3."""
     posteriors: Mapping[str, Any] = field(default_factory=dict)
     """By what follows ``posterior_`` in the name of the file, the main one first."""
     on_screen: pd.DataFrame | None = None
     """What readers see of the table (:meth:`summary`), where its first columns and all its rows are not the answer."""
-    conclusion: tuple[str, ...] = ()
-    """Lines that the command prints under it."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Further tables, one row per item or a participant; written as ``NAME.csv``."""
-    files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
-    """Other files or folders: what writes them, given the path."""
+    """Further tables, one row per item or participant; written as ``NAME.csv``."""
+    writers: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+    """What writes the other files or folders of a run, by name, given the path."""
     body: str | None = None
     """Markdown that stands in the report in place of the table and the figures."""
     title: str | None = None
     """Of the report, in place of the names of experiment and study."""
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        """Paths of the other files or folders of a run, such as ``files["study.nc"]``; copy what you keep."""
+        folder = Path(mkdtemp(prefix="shannon-game-"))
+        atexit.register(rmtree, folder, ignore_errors=True)
+        for name, write in self.writers.items():
+            write(folder / name)
+        return {name: folder / name for name in self.writers}
+
+    @property
+    def answer(self) -> str:
+        """What `text` says in bold, and in a list, without marks: what the command prints."""
+        parts = [part for part in self.text.strip().split("\n\n") if part.startswith(("**", "- "))]
+        return "\n".join(parts).replace("**", "")
 
     @property
     def posterior(self) -> Any:
@@ -77,36 +96,34 @@ class ExperimentResult:
         return next(iter(self.posteriors.values()))
 
     @property
-    def answer(self) -> str:
-        """`text` with the numbers before what introduces them."""
-        parts = self.text.strip().split("\n\n")
-        at = next((at for at, part in enumerate(parts) if part.startswith(("- ", "**"))), 0)
-        before = [f"{part.removesuffix(':')}." if part.endswith(":") else part for part in parts[:at]]
-        return "\n\n".join([parts[at], *before, *parts[at + 1 :]])
-
-    @property
     def report(self) -> str:
         """The result in Markdown: what was found, what to doubt, the table."""
+        return self._report(_LONGEST)
+
+    def _report(self, n_rows: int) -> str:
         doubts = ["## Warnings", "\n".join(f"- {text}" for text in self.warnings)] if self.warnings else []
-        body = ["## Table", *table_sections(self, "`result.table`")] if self.body is None else [self.body]
-        return "\n\n".join([self.answer, *doubts, *body]) + "\n"
+        body = ["## Table", *table_sections(self, "`result.table`", n_rows)] if self.body is None else [self.body]
+        return "\n\n".join([self.text.strip(), *doubts, *body, self._named()]).strip() + "\n"
+
+    def _named(self) -> str:
+        there = {"figures": self.figures, "tables": self.tables, "files": self.writers, "posteriors": self.posteriors}
+        return "; ".join(f"`result.{what}`: {', '.join(names)}" for what, names in there.items() if names)
 
     def summary(self) -> pd.DataFrame:
         """Return what a person reads first: at most eight columns, intervals as texts; `table` has all, as numbers."""
         return for_readers(for_screen(self.table) if self.on_screen is None else self.on_screen)
 
     def __repr__(self) -> str:
-        parts = [f"{counted(len(self.table), 'row')}", f"figures: {', '.join(self.figures) or 'none'}"]
-        parts += [f"posteriors: {', '.join(self.posteriors)}"] if self.posteriors else []
-        parts += [counted(len(self.warnings), "warning")] if self.warnings else []
-        return f"<ExperimentResult: {'; '.join(parts)}>\n{screen_table(self.summary())}"
+        doubts = "\n".join(f"Warning: {text}" for text in self.warnings)
+        parts = [self.text.strip().replace("**", ""), doubts, screen_table(self.summary().head(_FEW)), self._named()]
+        return "\n\n".join(part.strip("\n") for part in parts if part)
 
     def _repr_html_(self) -> str:
-        doubts = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
+        from markdown_it import MarkdownIt  # noqa: PLC0415 - only a notebook needs it
+
         images = "".join(f'<img style="max-width: 100%" src="{_data_url(figure)}">' for figure in self.figures.values())
-        varying, constants = split_constants(self.summary())
-        said = f"<p>{html.escape(constants)}</p>" if constants else ""
-        return f"{varying.to_html(index=False)}{said}<ul>{doubts}</ul>{images}"
+        parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+        return str(parser.render(self._report(_FEW))) + images
 
 
 def _data_url(figure: Figure) -> str:
@@ -115,15 +132,15 @@ def _data_url(figure: Figure) -> str:
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
 
 
-def table_sections(result: ExperimentResult, whole: str = "`table.csv`") -> list[str]:
+def table_sections(result: ExperimentResult, whole: str = "`table.csv`", n_rows: int = _LONGEST) -> list[str]:
     """What readers see of the table, in Markdown; what is the same in every row is said once, and `whole` has all."""
-    shown, (n_rows, n_columns) = result.summary(), result.table.shape
+    shown, shape = result.summary(), result.table.shape
     varying, constants = split_constants(shown)
-    more = f"{whole} has {counted(n_rows, 'row')} and {counted(n_columns, 'column')}."
+    more = f"{whole} has {counted(shape[0], 'row')} and {counted(shape[1], 'column')}."
     return [
         *([f"In every row: {markdown_plain(constants)}."] if constants else []),
-        markdown_table(varying.head(_LONGEST)),
-        *([more] if n_columns > len(varying.columns) or n_rows > min(len(shown), _LONGEST) else []),
+        markdown_table(varying.head(n_rows)),
+        *([more] if shape[1] > len(varying.columns) or shape[0] > min(len(shown), n_rows) else []),
     ]
 
 
@@ -160,30 +177,40 @@ def experiment(
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
-            if not is_dataset(study) and reads is not None:
-                study = reads(study)
-            if not is_dataset(study):
-                raise InputError(
-                    f"is a {type(study).__name__}, should be an xarray.Dataset; comparison_study, cloze_study, "
-                    "guess_study, ranking_study and bet_study of experiments make one of a DataFrame",
-                    source=function.__name__,
-                    field="study",
-                )
-            chosen = _settings(settings_class, settings, changes)
-            try:
-                return function(study, chosen)
-            except KeyError as error:
-                lacking = _lacking(study, error)
-                if lacking is None:
-                    raise
-                name = study.attrs.get("name", "(unnamed)")
-                problem = f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
-                raise InputError(problem, source=f"study {name!r}", field=lacking) from error
+            with spoken():
+                if not is_dataset(study) and reads is not None:
+                    study = reads(study)
+                if not is_dataset(study):
+                    made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
+                    problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset), as from {made}"
+                    raise InputError(problem, source=function.__name__, field="study")
+                try:
+                    return _as_called(function(study, _settings(settings_class, settings, changes)))
+                except KeyError as error:
+                    lacking = _lacking(study, error)
+                    if lacking is None:
+                        raise
+                    name = study.attrs.get("name", "(unnamed)")
+                    problem = (
+                        f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
+                    )
+                    raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
-        _document(call, function, settings_class, _OF_EXPERIMENT)
-        return call  # type: ignore[return-value]
+        kinds = kinds_of("exp", function.__name__)
+        sections = OF_EXPERIMENT.format(" or ".join(kinds) or "suitable", ", ".join(makers(kinds)) or "a loader")
+        return cast("Experiment[S]", complete(call, settings_class, sections))
 
     return decorate
+
+
+def _as_called(result: ExperimentResult) -> ExperimentResult:
+    """A result whose texts name settings as the caller wrote them."""
+    return replace(
+        result,
+        text=as_called(result.text),
+        body=None if result.body is None else as_called(result.body),
+        warnings=tuple(map(as_called, result.warnings)),
+    )
 
 
 def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
@@ -193,67 +220,33 @@ def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
     return name if name in NAMES and name not in {*study.variables, *study.dims, *study.attrs} else None
 
 
-_OF_EXPERIMENT = """\
-Parameters
-----------
-study : xarray.Dataset
-    A study of a kind that the question takes.
-settings : {}, optional
-    Or its fields by name.
-
-Returns
--------
-ExperimentResult
-    ``table`` has one row per estimate; ``tables``, ``figures`` and ``files`` what else a run writes.
-
-Raises
-------
-InputError
-    For a setting that is wrong or does not fit, and a study that lacks what the question needs; names the place.
-"""
-_OF_LOADER = """\
-Parameters
-----------
-settings : {}, optional
-    Or its fields by name.
-
-Returns
--------
-xarray.Dataset
-    A study of its kind (``shannon_game.experiments.harness.registry.KINDS`` names the validators). Its notes count what
-    was left out, repaired or kept in spite of doubts; ``attrs["data_sha256"]`` identifies the data.
-
-Raises
-------
-InputError
-    For a setting that is wrong, and data that are missing or cannot be used; names the place.
-"""
-
-
-def with_sections(function: Callable[..., object], sections: str) -> str:
-    """Docstring of a function with more sections, before its examples."""
-    head, title, examples = inspect.cleandoc(function.__doc__ or "").partition("Examples\n--------\n")
-    return f"{head.rstrip()}\n\n{sections}\n{title}{examples}"
-
-
-def _document(call: Any, function: Callable[..., object], settings_class: type[Settings], sections: str) -> None:
-    """Give a decorated function its class of settings, and those sections of the docstring that it lacks."""
-    parts = sections.format(settings_class.__name__).split("\n\n")
-    missing = [part for part in parts if part[:12] not in inspect.cleandoc(function.__doc__ or "")]
-    call.__doc__ = with_sections(function, "\n\n".join(missing))
-    call.settings_class = settings_class
-
-
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:
     """Do for a loader, ``function(settings) -> study``, what :func:`experiment` does, and complete its docstring."""
 
     def decorate(function: Callable[[S], xr.Dataset]) -> Loader[S]:
         @wraps(function)
         def call(settings: S | None = None, **changes: Any) -> xr.Dataset:
-            return function(_settings(settings_class, settings, changes))
+            with spoken():
+                return function(_settings(settings_class, settings, changes))
 
-        _document(call, function, settings_class, _OF_LOADER)
-        return call  # type: ignore[return-value]
+        kinds = kinds_of("study", function.__name__)
+        return cast("Loader[S]", complete(call, settings_class, OF_LOADER.format(" or ".join(kinds) or "validated")))
+
+    return decorate
+
+
+def of_frames(
+    settings_class: type[Settings] | None = None, *, but: Collection[str] = ()
+) -> Callable[[Callable[P, xr.Dataset]], Callable[P, xr.Dataset]]:
+    """Let a function of DataFrames speak Python in its errors, and list its settings, all `but` some."""
+
+    def decorate(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
+        @wraps(function)
+        def call(*args: P.args, **settings: P.kwargs) -> xr.Dataset:
+            with spoken():
+                return function(*args, **settings)
+
+        return cast("Callable[P, xr.Dataset]", complete(call, settings_class, OF_FRAMES, but))
 
     return decorate
 
@@ -289,6 +282,14 @@ def choice(setting: str, own: str, others: Mapping[str, str]) -> Callable[[Exper
             return found(study, settings, **changes)
 
         call.choices = {setting: others}  # type: ignore[attr-defined]
+        named = (
+            f"another question, with other settings; ``help({first.__name__}.choices[{setting!r}][NAME])`` lists them."
+        )
+        asks = f"{setting} : one of {', '.join(others)}\n    Asks {named}\n\nReturns\n-------\n"
+        own_signature = inspect.signature(first)
+        given = inspect.Parameter(setting, inspect.Parameter.KEYWORD_ONLY, default=own)
+        call.__signature__ = own_signature.replace(parameters=[*own_signature.parameters.values(), given])  # type: ignore[attr-defined]
+        call.__doc__ = (first.__doc__ or "").replace("\nReturns\n-------\n", asks, 1)
         return call  # type: ignore[return-value]
 
     return decorate

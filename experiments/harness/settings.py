@@ -16,7 +16,7 @@ class Seeded(Settings):
     """Settings of what draws random numbers."""
 
     seed: Annotated[int, Field(ge=0)] = 0
-    """Randomness of the run: bootstrap, subsampling, samplers, and the simulated study unless study.seed is set."""
+    """Randomness of the run: bootstrap, subsampling, samplers, and a simulated study without a seed of its own."""
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:

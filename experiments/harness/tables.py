@@ -105,9 +105,9 @@ def markdown_table(table: pd.DataFrame, *, right: Collection[str] = (), plain: b
 
 
 def for_screen(table: pd.DataFrame) -> pd.DataFrame:
-    """Keep the columns that a reader needs first; ``table.csv`` has all. A table without perplexities stays whole."""
+    """Keep the columns that a reader of players' perplexities needs first; any other table stays whole."""
     table = _with_intervals(table)
-    if "perplexity" not in table:
+    if not {"player", "perplexity"} <= set(table):
         return table
     return table[[name for name in table.columns if name in _ON_SCREEN or str(name).startswith("sweep.")]]
 

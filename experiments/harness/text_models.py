@@ -215,7 +215,6 @@ def _through_endpoint(
 
 
 def _listed(answer: ChatAnswer | UnusableCallError, options: Sequence[str]) -> FloatArray:
-    """Log-probabilities of options among the tokens that an endpoint lists."""
     first = answer.first if isinstance(answer, ChatAnswer) else None
     found = np.full(len(options), np.nan)
     if first is None:

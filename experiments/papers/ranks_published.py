@@ -120,7 +120,6 @@ def _said_of_outliers(outliers: pd.DataFrame) -> str:
 
 
 def _statistics(windows: pd.DataFrame) -> pd.DataFrame:
-    """Compute the means and standard deviations that the thesis's text gives."""
     main, repeats = (windows[windows["part"] == part] for part in ("main", "repeats"))
     both = windows[windows["context_length"].isin(repeats["context_length"])]
     by_model = main.groupby("model")["perplexity"].mean()

@@ -76,7 +76,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     """Simulate studies of many designs with known truth, and recommend the cheapest that keeps its promise.
 
     The comparison study has the generator's whole distribution (``reference_logprob``); what people answered in it is
-    not used. One row per design.
+    not used. One row per design; ``files["plan_GAME.yaml"]`` is the plan that :func:`collect` runs.
 
     Examples
     --------
@@ -101,8 +101,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         figures={"costs": cost_figure(table, contexts.name, settings.interval)},
         text=summary(table, contexts, settings),
         warnings=design_warnings(table, settings, study.sizes["item"]),
-        conclusion=conclusion(table, settings),
-        files=_plans(table, settings, _file_of(study)),
+        writers=_plans(table, settings, _file_of(study)),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
 
@@ -113,12 +112,7 @@ def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettin
     return "\n\n".join([_filled(table, settings).strip(), *(["## To preregister", *chosen] if chosen else [])])
 
 
-def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
-    """Say what is recommended, a line a number that is estimated: for the screen."""
-    return tuple(_filled(table, settings, on_screen=True).splitlines())
-
-
-def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = False) -> str:
+def _filled(table: pd.DataFrame, settings: DesignSettings) -> str:
     best = _recommended(table)
     found = [(what, row and row._asdict(), _narrowest(table, _OF[what])) for what, row in best.items()]
     return fill(
@@ -129,7 +123,6 @@ def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = 
         labels=GAME_LABELS,
         share_games=SHARE_GAMES,
         slack=COVERAGE_SLACK,
-        on_screen=on_screen,
     )
 
 
@@ -145,7 +138,6 @@ def _plans(table: pd.DataFrame, settings: DesignSettings, served: str | None) ->
 
 
 def _file_of(study: xr.Dataset) -> str | None:
-    """Name the file of a study as +exp=collect finds it: from the folder of the command."""
     path = study.encoding.get("source")
     if path is None:
         return None
@@ -192,19 +184,18 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings, n_items: int)
     wanted = max((int(row.n_contexts) for row in _planned(table).values()), default=0)
     if wanted > n_items:
         found.append(
-            f"a plan asks {wanted} contexts and the study has {n_items}: build a larger one to collect answers"
+            f"a plan asks {wanted} contexts, and the study has {n_items}: build a larger study before you collect"
         )
     if settings.n_replicates < 100:
         error = (settings.interval * (1 - settings.interval) / settings.n_replicates) ** 0.5
         found.append(
-            f"n_replicates is {settings.n_replicates}: a coverage of {settings.interval:.0%} is known to "
+            f"n_replicates is {settings.n_replicates}, so that a coverage of {settings.interval:.0%} is known to "
             f"{error:.0%} only"
         )
     return tuple(found)
 
 
 def _recommended(table: pd.DataFrame) -> dict[str, Any]:
-    """Cheapest recommended design of every number that is estimated; None where there is none."""
     return {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
 
 
@@ -218,7 +209,6 @@ def _planned(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
-    """Cheapest recommended design of some games, as a named tuple; None where there is none."""
     own = table[table["game"].isin(games) & table["recommended"]].sort_values("minutes")
     return rows_of(own)[0] if len(own) else None
 

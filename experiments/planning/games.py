@@ -69,7 +69,6 @@ def play(planned: Planned, rng: np.random.Generator) -> Outcome:
 
 
 def _order(world: World, value: float, truth: FloatArray, context: IntArray) -> float:
-    """Whether people's estimate lies on the right side of the model's loss on the same items."""
     right = np.sign(truth.mean() - world.against_gap_nats.mean())
     return float(np.sign(value - world.against_gap_nats[context].mean()) == right)
 
@@ -135,7 +134,6 @@ def _adaptive(planned: Planned, rng: np.random.Generator) -> Outcome:
 
 
 def _in_turn(n_items: int, n_each: int, n_people: int) -> tuple[IntArray, IntArray]:
-    """Item and person of every answer; people answer in turn."""
     item = np.repeat(np.arange(n_items), n_each)
     return item, np.arange(item.size) % n_people
 

@@ -93,7 +93,6 @@ def question_worth_figure(
 
 
 def _questions(study: xr.Dataset) -> pd.DataFrame:
-    """One row per question, with its owner's item id: answers, and their share of the item's weights."""
     pairs = response_pairs(study)
     log_term = pd.Series(log_terms(pairs))
     weight = np.exp(log_term - log_term.groupby(pairs.item).transform("max"))
@@ -125,7 +124,6 @@ def _carry(share: NDArray[np.float64], part: float) -> int:
 
 
 def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) -> pd.DataFrame:
-    """What the time of the study would buy in every game, by simulation."""
     embedded = designed_simulated(
         n_items=settings.n_contexts,
         vocab_size=settings.vocab_size,
@@ -149,7 +147,6 @@ def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) ->
 
 
 def _points(n_items: int, n_responses: int, costs: Costs) -> list[tuple[str, DesignPoint]]:
-    """Designs of about the time of the study's comparisons."""
     each = max(round(n_responses / n_items), 1)
     seconds = n_responses * costs.comparison_seconds
     asked = DesignPoint("comparison", n_items, "interface", n_draws=each, n_comparisons=each)
@@ -202,8 +199,8 @@ def _summary(questions: pd.DataFrame, table: pd.DataFrame, interval: float) -> s
     share = _by_answer(questions)
     bought = ", ".join(f"{row.label} {row.width:.2f} (covers {row.coverage:.0%})" for row in rows_of(table))
     return (
-        f"**Of {share.size:,} answers, {_carry(share, 0.5):,} carry half of equation 5's estimate** and "
-        f"{_carry(share, 0.9):,} carry 90% of it, each item counting the same. An answer that carries next to nothing "
-        "says only that people give its candidate next to nothing. Mean widths in nats of "
-        f"{interval:.0%} intervals that the same time would buy, simulated: {bought}."
+        f"**{_carry(share, 0.5):,} of {share.size:,} answers carry half of equation 5's estimate**, and "
+        f"{_carry(share, 0.9):,} carry 90% of it, each item counting the same. The other answers say only that people "
+        f"give a candidate next to nothing. For the same time, the {interval:.0%} intervals of other designs have "
+        f"these mean widths in nats (simulated): {bought}."
     )

@@ -100,13 +100,13 @@ class DesignSettings(Seeded):
     draws: Counts = (8,)
     """Draws of the generator an item."""
     answers: Counts = (4, 8)
-    """Free answers an item (bridge)."""
+    """Free answers per item (bridge)."""
     comparisons: Counts = (8, 14)
     """Comparisons an item (comparison, bridge)."""
     bets: Counts = (1, 3)
-    """Bets an item."""
+    """Bets per item."""
     cloze_answers: Counts = (10, 20, 40)
-    """Cloze answers an item, and as many samples of the model."""
+    """Cloze answers per item, and as many samples of the model."""
     guesses: Counts = (1, 3)
     """Guesses an item, each by another person (accuracy, ranks)."""
     scales: Names = ("slider",)

@@ -102,7 +102,7 @@ def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContex
         raise InputError(
             "is missing; planning needs the generator's whole distribution in every context: study=designed, "
             "study=simulated study.store_reference=true, or a study of your texts that +exp=build_study "
-            "experiment.reference=true wrote",
+            "wrote with experiment.reference=true",
             source=source,
             field="reference_logprob",
         )
@@ -172,7 +172,6 @@ def _populations(assumed: AssumedPeople, rng: np.random.Generator) -> list[Parti
 
 
 def _own_beliefs(h: FloatArray, private_sd_nats: float, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Beliefs of every kind of people: their own, or all the shared one."""
     for _ in range(_KINDS_OF_PEOPLE):
         own = h + private_sd_nats * rng.standard_normal(h.shape) if private_sd_nats else h
         yield own - np.logaddexp.reduce(own, axis=1, keepdims=True)

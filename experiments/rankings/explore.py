@@ -66,7 +66,6 @@ def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = Non
 
 
 def _contexts(places: pd.DataFrame) -> list[str]:
-    """Tokens of the same window before every place."""
     found = [""] * len(places)
     for _, part in places.groupby(_PLACE[:3], sort=False):
         ordered = part.sort_values("position")
@@ -77,7 +76,6 @@ def _contexts(places: pd.DataFrame) -> list[str]:
 
 
 def _tables(study: xr.Dataset, rows: dict[str, float], rank: NDArray[np.float64]) -> list[ItemTable]:
-    """What each model found most probable."""
     token, logprob = study["ranked_token"].to_numpy(), study["ranked_logprob"].to_numpy()
     there = {name: int(row) for name, row in rows.items() if not np.isnan(row)}
     n_listed = min(_TOP, token.shape[1])

@@ -109,7 +109,6 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
 
 
 def _program(design: slopes.RankData, *, compiled: bool) -> Any:
-    """Model of a design, for nutpie compiled; one process may fit several."""
     arrays = (design.window_text, design.window_length, design.cell_model, design.cell_window)
     names = (design.model, design.text, design.window)
     key = (*(array.tobytes() for array in arrays), *(tuple(name.tolist()) for name in names), design.k, compiled)
@@ -152,8 +151,8 @@ def _result(rows: pd.DataFrame, interval: float) -> ExperimentResult:
     rows = rows.assign(covered=rows["true"].between(rows["lower"], rows["upper"]), error=rows["median"] - rows["true"])
     table = pd.DataFrame([_cell(str(what), mine) for what, mine in rows.groupby("what", sort=False)])
     line = (
-        f"{{what}}: the {interval:.0%} intervals hold {{coverage:.1%}} of {{n_values}} true values in {{n_studies}} "
-        "studies (standard error {coverage_se:.1%}, studies as clusters); bias {bias:+.4f}, RMSE {rmse:.4f}"
+        f"**{interval:.0%} intervals hold {{coverage:.1%}} of the true values of the {{what}}** ({{n_values}} values "
+        "in {n_studies} studies, standard error {coverage_se:.1%}); bias {bias:+.4f}, RMSE {rmse:.4f}."
     )
     shown = rows[["seed", "true", "median", "lower", "upper", "what", "name"]]
     dataset = xr.Dataset(table_variables(shown, "row"), attrs={f"true_{name}": value for name, value in TRUTH.items()})
@@ -162,8 +161,8 @@ def _result(rows: pd.DataFrame, interval: float) -> ExperimentResult:
         table=table,
         dataset=dataset,
         figures={"recovery": recovery_figure(rows, interval)},
-        text=f"{bullets(table, line)}\n\nLog-odds per doubling of the context.",
-        warnings=(f"{poor} of the posteriors did not converge; they are in all numbers",) if poor else (),
+        text=f"{bullets(table, line)}\n\nBias and RMSE are in log-odds per doubling of the context.",
+        warnings=(f"{poor} of the posteriors did not converge: raise sampler.draws",) if poor else (),
     )
 
 

@@ -91,7 +91,6 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
 
 
 def _places(study: xr.Dataset, settings: WordRanksSettings) -> pd.DataFrame:
-    """Document and split of every place, the text before it, and the word that comes."""
     texts = [str(text) for text in study["text"].to_numpy()]
     found = []
     for document, text in enumerate(texts):
@@ -187,18 +186,18 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
 
 def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int) -> str:
     line = (
-        "**{label}**, {split}: average score {average:.3f} (se {average_se:.3f}), first in {top1_accuracy:.0%} of "
-        "{n_places:,} places, {loss_nats:.2f} nats per word"
+        "**{label} ranks the right word first in {top1_accuracy:.0%} of {n_places:,} places** ({split}): average score "
+        "{average:.3f} (se {average_se:.3f}), {loss_nats:.2f} nats per word."
     )
     return (
         f"{bullets(table.assign(label=table['model'].map(player_label)), line)}\n\n{n_candidates:,} whole words are "
-        "ranked, the same for every model, whatever its tokenizer. Somebody who guesses is first in "
+        "ranked, the same for every model, whatever its tokenizer. A random guess is right in "
         f"{1 / n_candidates:.1%} of the places. {work.said()}"
     )
 
 
 def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "") -> Figure:
-    """Share of the places whose word is at most at a rank, a line a model and split."""
+    """Share of the places whose word is at most at a rank, a line per model and split."""
     at = np.arange(1, n_candidates + 1)
     title = "How early in the list is the word that comes?"
     with one_panel(6.0, 3.8, title, study_name, grid="both") as (fig, axes):

@@ -110,7 +110,6 @@ def read_numbers(
 
 
 def _plain(text: str) -> str:
-    """A number with the signs and spaces of ASCII."""
     return " ".join(text.translate(_SIGNS).split())
 
 

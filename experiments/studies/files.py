@@ -85,7 +85,6 @@ class Files:
     archives: Mapping[str, Path] = field(default_factory=dict)
 
     def _place(self, name: str) -> Path:
-        """Folder or archive that holds a file, or a top folder."""
         return self.archives.get(name.split("/", maxsplit=1)[0], self.root)
 
     def where(self, name: str) -> str:

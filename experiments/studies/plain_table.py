@@ -10,17 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.result import with_sections
 from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from shannon_game.inference.settings import Settings
@@ -34,7 +31,6 @@ MOST_COLUMNS = 10_000
 _COLUMNS_LISTED = 40
 _NEARLY = 0.87
 _HINT = "study.columns.{}=NAME says which one it is"
-_SETTING = re.compile(r"'?study\.(\w+)((?:\.\w+)*)=(\{[^}]*\}|\[[^]]*\]|\w+)'?")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
     "number": (np.isfinite, "a number"),
@@ -47,14 +43,6 @@ NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], 
     "logprob": (lambda found: found <= 1e-5, "ln p, at most 0"),
 }
 """Kinds of numbers: which fit, and what the others should be."""
-
-_RAISES = """\
-Raises
-------
-InputError
-    For a missing column or a bad cell; names column and row, and lists the columns that there are.
-"""
-P = ParamSpec("P")
 
 
 def specification(**columns: str) -> dict[str, str]:
@@ -444,30 +432,3 @@ def cell_text(value: Any) -> str:
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def in_notebook(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
-    """Let the errors of a function of DataFrames say ``missing='drop'`` for ``study.missing=drop``; document it."""
-
-    @wraps(function)
-    def call(*args: P.args, **settings: P.kwargs) -> xr.Dataset:
-        try:
-            return function(*args, **settings)
-        except InputError as error:
-            raise InputError(_SETTING.sub(_argument, str(error)).replace("study.", "")) from None
-
-    call.__doc__ = with_sections(function, _RAISES)
-    return call
-
-
-def _argument(found: re.Match[str]) -> str:
-    name, inner, value = found.groups()
-    if value[0] == "{":
-        value = re.sub(r"\w+(?=:)", r"'\g<0>'", value)
-    elif value in ("true", "false"):
-        value = value.title()
-    elif value.islower():
-        value = f"'{value}'"
-    for part in reversed(inner.split(".")[1:]):
-        value = f"{{'{part}': {value}}}"
-    return f"{name}={value}"

@@ -106,7 +106,6 @@ def _read(path: Path) -> xr.Dataset:
 
 
 def _check_attributes(study: xr.Dataset, path: Path) -> None:
-    """Refuse attributes of another kind than those that studies have."""
     for name in (_FORMAT, "name", "generator", "notes"):
         value = study.attrs.get(name, "")
         if not isinstance(value, str):

@@ -61,7 +61,6 @@ def respondent_column(table: Table) -> str | None:
 
 
 def _column(table: Table, what: str) -> str | None:
-    """Find a column of the platform by its name, or by its label where it is called V1 to V10."""
     for name in table.names:
         if _folded(name) == what or (_LEGACY.fullmatch(_folded(name)) and _folded(table.labels.get(name, "")) == what):
             return name

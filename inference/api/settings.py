@@ -42,7 +42,7 @@ class ApiSettings(Settings):
     text_scores: Literal["echo", "prompt_logprobs"] = "echo"
     """How a text is scored (+exp=surprisal): by echo with logprobs, or by vLLM's prompt_logprobs, which has ranks."""
     bos: str = ""
-    """Token put before a text that is scored, such as <|endoftext|>, where the server itself puts none there."""
+    """Token put before a text that is scored, such as ``<|endoftext|>``, where the server itself puts none there."""
     instruction: str = "Continue the user's text. Answer with the continuation only."
     """System message of a chat; '' for none."""
     key_env: KeyVariable = "OPENAI_API_KEY"

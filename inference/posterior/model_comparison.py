@@ -74,7 +74,7 @@ class LooByGroup(Result):
         named = ", ".join(str(name) for name in self.label[bad][:5]) + (", ..." if bad.sum() > 5 else "")
         return (
             f"{bad.sum()} of {bad.size} groups have a Pareto k above {K_BAD:g} (largest {np.max(self.pareto_k):.2f}; "
-            f"{named}): the sum is not to be believed, and probably too large. Where groups have parameters of their "
+            f"{named}): do not use the sum, which is probably too large. Where groups have parameters of their "
             "own, integrate them out of the likelihood, or fit again without the group."
         )
 

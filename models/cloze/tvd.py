@@ -161,7 +161,7 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     their ranks; the words of one side, with a discount of their own, let the tails be more (or less) alike than the
     heads. Sizes are integrated out exactly (James, Lijoi and Prünster 2009), and *x* by quadrature, whose nodes are
     moved to where the counts of a word put it. Parameters vary over contexts around population means that are learnt
-    from all of them (`pooled`), which is what makes 20 answers a context enough.
+    from all of them (`pooled`), which is what makes 20 answers per context enough.
 
     **Equal distributions.** In a share of the contexts (``share_equal``; one half without pooling) both distributions
     are one. Which contexts these are is summed out. The prior of the share has most of its mass near zero and some near

@@ -96,7 +96,7 @@ def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, 
         token=("position", tokens), token_document=("position", np.zeros(len(tokens), dtype=np.int64))
     )
     result = job.experiment(study, job.settings)
-    result.files["ranking.csv"](tmp_path / "ranking.csv")
+    result.writers["ranking.csv"](tmp_path / "ranking.csv")
     found = ranking_table(path=tmp_path / "ranking.csv")
     assert found.sizes["token"] == 12
     for row in range(12):

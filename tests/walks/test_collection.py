@@ -65,7 +65,7 @@ def test_a_design_is_the_plan_of_visits_that_the_model_takes(tmp_path: Path) -> 
     save_comparison_study(study, tmp_path / "served.nc")
     sizes: dict[str, Any] = {"contexts": 60, "draws": 4, "answers": 3, "comparisons": 4, "scales": "slider"}
     planned = design(study, games="bridge", **sizes, n_screen=6, n_replicates=20, width_nats=6.0)
-    planned.files["plan_bridge.yaml"](tmp_path / "plan.yaml")
+    planned.writers["plan_bridge.yaml"](tmp_path / "plan.yaml")
     settings = CollectSettings(plan=tmp_path / "plan.yaml", pay=PaySettings(base=4.0))
     n_words, n_comparisons = (block.n_questions for block in settings.blocks)
     n_people = planned.table["n_people"].item()

@@ -64,7 +64,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     One row a ``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out),
     ``floor`` (no back-off costs less), ``committee`` (the mean of everybody's stakes), ``shannon`` (bounds of the
     entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row per item and one
-    row a participant.
+    row per participant.
 
     Examples
     --------
@@ -118,7 +118,6 @@ def _table(rows: list[dict[str, Any]], found: Recalibration | None) -> pd.DataFr
 def _participants(
     study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray], found: Recalibration | None
 ) -> pd.DataFrame:
-    """Everybody's losses, capital and recalibration."""
     table = bet_participants(study, losses)
     values = next(iter(losses.values()))
     known = ~np.isnan(values)
@@ -134,7 +133,6 @@ def _participants(
 def _dataset(
     table: pd.DataFrame, participants: pd.DataFrame, bins: pd.DataFrame, found: Recalibration | None
 ) -> xr.Dataset:
-    """Everything that the figures show."""
     variables = table_variables(table, "row", but=["player", *CONVERGENCE_COLUMNS])
     own = participants.drop(columns="participant").add_prefix("participant_")
     variables |= table_variables(own, "participant") | table_variables(bins.add_prefix("bin_"), "bin")
@@ -149,14 +147,14 @@ def _warnings(table: pd.DataFrame, found: Recalibration | None) -> list[str]:
     n_bad, clusters = 0 if found is None else found.n_bad_k, int(min(main["n_participants"], main["n_items"]))
     said = []
     if main["n_zero"] > 0:
-        nothing = f"{main['n_zero']:.0f} answers put nothing on what came"
-        said.append(f"{nothing}: their loss is infinite, and means are without them")
+        nothing = f"{main['n_zero']:.0f} answers put nothing on the word that came"
+        said.append(f"{nothing}: means leave out their infinite loss; ask people to bet on other words")
     if main["n_unasked"] > 0:
-        said.append(f"{main['n_unasked']:.0f} answers are left out: the back-off or the generator was not asked")
+        said.append(f"{main['n_unasked']:.0f} answers are left out: the generator gives no probability")
     if clusters < _FEW:
-        said.append(f"only {clusters} participants or items: clustered standard errors are too small with so few")
+        said.append(f"only {clusters} participants or items, so that clustered standard errors are too small: ask more")
     if n_bad > 0:
-        said.append(f"{n_bad} answers have a Pareto k above 0.7: their held-out losses are not to be believed")
+        said.append(f"{n_bad} answers have a Pareto k above 0.7: do not use their held-out losses")
     return said
 
 
@@ -167,32 +165,31 @@ def _summary(
     found: Recalibration | None,
     settings: BetsSettings,
 ) -> str:
-    """Losses under every back-off, what decides them, and what recalibration changes."""
     people = table[table["kind"] == "bets"]
     line = (
-        "unnamed words by {back_off}: **{loss_nats:.3f}** nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]"
-        ", perplexity {perplexity:.3g}"
+        "**People lose {loss_nats:.3f} nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]**, perplexity "
+        "{perplexity:.3g}, if words that they did not name are as probable as under `{back_off}`"
     )
     if people["gap_nats"].notna().all():
-        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] to the generator"
+        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] beside the generator's loss"
     floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
     text = (
-        f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. Between "
-        f"{bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} nats "
-        f"({bracket.upper_back_off}) the back-off of words not named decides, and none costs less than {floor:.3f}. "
-        f"Stakes and how often their words came differ by {calibration_error:.3f} on average."
+        f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. What "
+        f"unnamed words get decides between {bracket.lower_nats:.3f} ({bracket.lower_back_off}) and "
+        f"{bracket.upper_nats:.3f} nats ({bracket.upper_back_off}); no choice gives less than {floor:.3f}. "
+        f"Stakes differ from how often their words came by {calibration_error:.3f} on average."
     )
     if found is None:
         return text
     n, row = found.numbers, found.row
     boldness = "too bold" if n["exponent_upper"] < 1 else "too timid" if n["exponent_lower"] > 1 else "about right"
-    missed = "" if found.convergence.passed else "**The posterior did NOT converge: do not use the numbers from it.** "
+    missed = "" if found.convergence.passed else "**The posterior did NOT converge: do not use its numbers.** "
     together = "" if settings.mix == "cells" else " (people and the back-off together)"
     return (
         f"{text}\n\n{missed}Recalibrated, stakes on answers held out cost {row['loss_nats']:.3f} nats{together}, "
-        f"{n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}] less. The typical exponent "
-        f"is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}]: stakes are {boldness}; "
-        f"the typical share mixed in is {n['mixing_share_median']:.1%}."
+        f"a gain of {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}]. The typical "
+        f"exponent is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}]: stakes are "
+        f"{boldness}; the typical share mixed in is {n['mixing_share_median']:.1%}."
     )
 
 

@@ -75,7 +75,6 @@ def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) 
 def _difference(
     name: str, one: FloatArray, other: FloatArray, data: RecalibrationData, settings: BetsSettings
 ) -> dict[str, float]:
-    """Mean difference of the losses of the same answers; NaN where there is none."""
     ends = {"": "mean", "_se": "se", "_lower": "lower", "_upper": "upper"}
     both = np.isfinite(one - other)
     if not both.any():

@@ -171,7 +171,6 @@ def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, 
 
 
 def _dataset(main: _Fit, tail: float) -> xr.Dataset:
-    """Rows, and curves of each predictor with the others at their mean."""
     data = main.data
     taken = thinned(main.posterior, 1000)
     coefficient, intercept = flat(taken, "coefficient"), flat(taken, "intercept")
@@ -206,9 +205,9 @@ def _summary(
     first = str(main["p_largest"].idxmax())
     row = main.loc[first]
     said = (
-        f"**{predictor_label(first)} has the largest coefficient with probability {row['p_largest']:.3f}**: "
-        f"{row['effect_tvd']:+.3f} [{row['effect_tvd_lower']:+.3f}, {row['effect_tvd_upper']:+.3f}] of TVD for one "
-        "standard deviation."
+        f"**A model's TVD to people depends most on {predictor_label(first)}, with probability "
+        f"{row['p_largest']:.3f}**: one standard deviation changes it by {row['effect_tvd']:+.3f} "
+        f"[{row['effect_tvd_lower']:+.3f}, {row['effect_tvd_upper']:+.3f}]."
     )
     if "oracle_tvd" in main.index and len(main) > 1:
         probability = float(main["p_largest"]["oracle_tvd"])

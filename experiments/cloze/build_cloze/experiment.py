@@ -81,7 +81,7 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
     nucleus: tuple[Share, ...] = ()
     """Also drawn from the most probable tokens that hold this probability, as players such as smollm2-p0.9."""
     greedy: bool = False
-    """Also the most probable tokens, as a player such as smollm2-greedy: one word a context."""
+    """Also the most probable tokens, as a player such as smollm2-greedy: one word per context."""
     exact: bool = True
     """Also the exact probabilities of the words of people, the text and the draws: as log-probabilities of the draws,
     and as a player such as smollm2-exact, whose counts stand for probabilities."""
@@ -105,7 +105,7 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
 def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentResult:
     """Let live models continue the contexts of a cloze study.
 
-    A row per player; the study is among the files.
+    A row per player; ``files["study.nc"]`` is the study, which :func:`cloze_file` reads.
     """
     if not settings.models:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
@@ -157,7 +157,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
         figures={"entropies": players_figure(by_item, str(study.attrs["name"]))},
         text=summary(table, " ".join([work.said(), *costs])),
         warnings=tuple(warnings),
-        files={} if work.shard is not None else {"study.nc": partial(save_cloze_study, built)},
+        writers={} if work.shard is not None else {"study.nc": partial(save_cloze_study, built)},
     )
 
 
@@ -260,7 +260,7 @@ def players_table(
 
 
 def players_figure(by_item: xr.Dataset, title: str) -> Figure:
-    """Cumulative share of contexts by the entropy of their next word, one line a player and one of people."""
+    """Cumulative share of contexts by the entropy of their next word, one line per player and one of people."""
     highest = 1.05 * max(float(by_item["entropy_nats"].max().fillna(0)), 0.1)
     title = f"Next words in {by_item.sizes['item']:,} contexts of {title}"
     with one_panel(6.0, 3.6, title, grid="both") as (fig, axes):
@@ -281,8 +281,8 @@ def summary(table: pd.DataFrame, computed: str) -> str:
     """Say what each player is, and how far its samples are from the exact distribution."""
     lines = []
     for row in rows_of(table):
-        line = f"- **{label(row.player)}** ({row.decoding}): {row.n_different:.0f} different words per context, "
-        line += f"entropy {row.entropy_nats:.3f} nats"
+        line = f"- **{label(row.player)} ({row.decoding}) gives {row.n_different:.0f} different words per context**, "
+        line += f"with an entropy of {row.entropy_nats:.3f} nats"
         if row.decoding == "exact":
             line += f"; the words that are listed hold {row.probability_listed:.1%} of the probability"
         else:
@@ -291,7 +291,6 @@ def summary(table: pd.DataFrame, computed: str) -> str:
                 line += f"; TVD to the exact distribution {row.tvd_to_exact:.4f}"
         lines.append(f"{line}.")
     return (
-        "\n".join(lines) + "\n\n`study=cloze_file study.path=.../study.nc` reads the study of people's answers and the "
-        "models' words. Draws that give no word are failed samples in it, which the word rules leave out: players are "
-        f"compared given that a word begins. {computed}"
+        "\n".join(lines) + "\n\n`study=cloze_file study.path=FOLDER/study.nc` reads people's answers and the "
+        f"models' words. Draws that give no word are failed samples, which the word rules leave out. {computed}"
     )

@@ -191,7 +191,6 @@ def _digest(examples: list[list[Any]]) -> str:
 def _distances(
     study: xr.Dataset, settings: FineTuneSettings, chosen: ModelSettings, items: NDArray[np.intp], run: TrainedModel
 ) -> pd.DataFrame:
-    """TVD to people in every held-out context, before and after."""
     before = chosen.changed(name="before", dtype="float32")
     # a model of which blocks were left out is saved without them
     kept = {name: getattr(chosen, name) for name in _AS_BEFORE}
@@ -224,8 +223,8 @@ def _row(
 
 
 def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
-    part = f"this is part {folds[0].number} of {settings.n_folds} alone: other texts held out give other changes"
-    return () if len(folds) == settings.n_folds else (f"{part}; without experiment.fold every text is held out once",)
+    part = f"this is part {folds[0].number} of {settings.n_folds} alone, and other texts held out give other changes"
+    return () if len(folds) == settings.n_folds else (f"{part}; leave out experiment.fold to hold out every text once",)
 
 
 def finetune_figure(table: pd.DataFrame) -> Figure:
@@ -241,9 +240,10 @@ def finetune_figure(table: pd.DataFrame) -> Figure:
 
 def _summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, TrainedModel]) -> str:
     line = (
-        "**{label}**, {labels} labels: TVD to people {tvd_before:.4f} before and {tvd_after:.4f} after, a change of "
-        "{tvd_difference:+.4f} [{tvd_difference_lower:+.4f}, {tvd_difference_upper:+.4f}], on {n_held_out_contexts:,} "
-        "contexts of {n_held_out_texts} texts held out; {share_of_contexts_nearer:.0%} of the contexts are nearer."
+        "**Training on people's answers changes the TVD of {label} to people by {tvd_difference:+.4f} "
+        "[{tvd_difference_lower:+.4f}, {tvd_difference_upper:+.4f}]**, from {tvd_before:.4f} to {tvd_after:.4f} "
+        "({labels} labels), on {n_held_out_contexts:,} contexts of {n_held_out_texts} texts held out; "
+        "{share_of_contexts_nearer:.0%} of the contexts are nearer."
     )
     first = next(iter(runs.values()))
     n_now = sum(run.n_steps_now for run in runs.values())

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 from shannon_game.estimators.cloze import Distributions, StudyWords, entropy_nats, relative_frequencies
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Names
 
@@ -45,12 +48,15 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
     table = pd.concat([_rows(study, words, shown, int(item), n_words) for item in items], ignore_index=True)
     coords = ["item", "text_id", "word_num", "player", "word"]
     dataset = xr.Dataset(table_variables(table[["probability", *coords]], "row")).set_coords(coords)
+    people = table[(table["player"] == HUMAN) & (table["rank"] == 1)]
+    first = [f"{row.word!r} ({row.probability:.0%}, context {row.item})" for row in rows_of(people)]
     text = (
-        f"The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` marks the "
-        "word of the text. A word that is among them for one player is in the table for all of them."
+        f"**In {len(items)} contexts, people's most frequent word is {listed(first)}.** The table has the {n_words} "
+        "most probable words of people and of each model; `target` marks the word of the text. A word that is among "
+        "them for one player is in the table for all players."
     )
     if DISPUTED in wanted:
-        text += " Disputed are the contexts where people's answers have the highest entropy."
+        text += " These are the contexts where people's answers have the highest entropy."
     if without.size:
         text += f" Nothing that is a word was said in {', '.join(context_labels(study)[without])}."
     pages = _pages(study, items).items()
@@ -59,7 +65,6 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
 
 
 def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.intp]:
-    """Positions of the contexts with these ids, of "TEXT:WORD", of all contexts of "TEXT", or of the disputed ones."""
     text, number = study["text_id"].to_numpy().astype(str), study["word_num"].to_numpy()
     labels = context_labels(study)
     found: list[int] = []
@@ -91,7 +96,6 @@ def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.in
 def _rows(
     study: xr.Dataset, words: StudyWords, cpds: dict[str, Distributions], item: int, n_words: int
 ) -> pd.DataFrame:
-    """Words that are among the most probable of any player, for every player that said something."""
     said = {}
     for name, cpd in cpds.items():
         here = cpd.context == item

@@ -105,8 +105,8 @@ def exact_figure(dataset: xr.Dataset) -> Figure:
 
 def _summary(table: pd.DataFrame, work: Work) -> str:
     line = (
-        "**{label}** ({n_contexts:,} contexts): TVD to people {tvd:.4f} (s.e. {se_tvd:.4f} over texts); two halves of "
-        "the people differ by {tvd_between_oracles:.4f}"
+        "**The TVD of {label} to people is {tvd:.4f}** (standard error {se_tvd:.4f} over texts, {n_contexts:,} "
+        "contexts); that of two halves of the people is {tvd_between_oracles:.4f}."
     )
     lines = bullets(table.assign(label=table["player"].map(player_label)), line)
     return (

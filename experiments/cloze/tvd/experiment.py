@@ -163,7 +163,6 @@ def players_tvd(
 def _tables(
     study: xr.Dataset, words: StudyWords, settings: OracleSettings, players: list[PlayerTvd]
 ) -> dict[str, pd.DataFrame]:
-    """One row per context, with the distances that are known already, and one row per participant."""
     rules = settings.words.of(study)
     models = {player.player: player for player in players if player.player != ORACLE}
     items = cloze_items(study, rules=rules, models=list(models), distances=False, words=words)
@@ -175,7 +174,6 @@ def _tables(
 
 
 def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -> BayesianTvd | None:
-    """Bayesian TVD on a random part of each player's contexts, if asked for."""
     if settings.bayes.n_contexts is None:
         return None
     require_packages(EXTRAS["bayes"], "bayes", source="bayes.n_contexts (null for none)")
@@ -212,16 +210,16 @@ def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd], n_bins: int) -> xr.
 def _summary(table: pd.DataFrame) -> str:
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
-        f"- **{label(row.player)}** ({counted(row.n_contexts, 'context')}): TVD to people {row.tvd:.3f} "
-        f"(s.e. {row.se_tvd:.3f} over texts); samples of these sizes from one distribution would differ by "
-        f"{row.tvd_baseline:.3f}; to half of the people {row.tvd_to_oracle:.3f}, where the other half is at "
+        f"- **The TVD of {label(row.player)} to people is {row.tvd:.3f}** (standard error {row.se_tvd:.3f} over texts, "
+        f"{counted(row.n_contexts, 'context')}); samples of these sizes from one distribution would have "
+        f"{row.tvd_baseline:.3f}. To half of the people it is {row.tvd_to_oracle:.3f}, where the other half is at "
         f"{row.tvd_between_oracles:.3f}."
         for row in rows_of(table[table["player"] != ORACLE])
     ]
     floor = (
-        f"Two halves of the people who saw a context (about {human['n_answers']:.0f} answers each) differ by "
-        f"{human['tvd']:.4f} on average (sd {human['sd_between_oracles']:.4f} over splits), the floor of a TVD between "
-        "small samples. `tvd_corrected` takes the same-size baseline out: zero for one distribution, one for disjoint "
+        f"**Two halves of the people have a TVD of {human['tvd']:.4f}** (about {human['n_answers']:.0f} answers each, "
+        f"sd {human['sd_between_oracles']:.4f} over splits): no model with as few samples can be expected to be "
+        "nearer. `tvd_corrected` takes the same-size baseline out: zero for one distribution, one for disjoint "
         "samples, too low in between."
     )
     return "\n\n".join(text for text in ("\n".join(lines), floor) if text)

@@ -74,7 +74,7 @@ def _player_panels(
     low: float,
     title: str,
 ) -> Figure:
-    """Draw a panel a player over one axis from `low` to 1, with its mean, its name and what is said of it."""
+    """Draw a panel per player over one axis from `low` to 1, with its mean, its name and what is said of it."""
     palette = colours([str(name) for name in dataset["player"].to_numpy()])
     fig = new_figure(6.8, 0.8 + 0.62 * len(shown))
     axes = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]

@@ -144,7 +144,6 @@ def _judged(
 def _errors(
     judged: dict[str, list[tuple[FloatArray, FloatArray]]], bins: Literal["fixed", "adaptive"], n_bins: int
 ) -> dict[str, list[cloze.CalibrationError]]:
-    """Calibration errors by the gold labels that are known somewhere."""
     return {
         gold: [cloze.expected_calibration_error(sure, right, bins=bins, n_bins=n_bins) for sure, right in some]
         for gold, some in judged.items()

@@ -25,7 +25,7 @@ from shannon_game.experiments.cloze.settings import (
     words_of,
 )
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.questions import one_panel
+from shannon_game.experiments.harness.questions import listed, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 
@@ -124,17 +124,17 @@ def _distances(study: xr.Dataset, settings: TvdSettings, name: str, sizes: Seque
 def _summary(table: pd.DataFrame) -> str:
     lines = []
     for name, rows in table.groupby("model", sort=False):
-        steps = ", ".join(f"{row.n_samples} samples: {row.tvd_error:+.4f}" for row in rows_of(rows))
+        steps = listed(f"{row.tvd_error:+.4f} with {row.n_samples}" for row in rows_of(rows))
         first = rows.iloc[0]
         lines.append(
-            f"- **{label(str(name))}** ({first['n_contexts']:,} contexts, {first['n_samples_all']:,} samples each, "
-            f"TVD to oracle 1 {first['tvd_all']:.4f}), change: {steps}"
+            f"- **Fewer samples change the TVD of {label(str(name))} to people from {first['tvd_all']:.4f} "
+            f"({first['n_samples_all']:,} samples per context)** by {steps}; {first['n_contexts']:,} contexts."
         )
-    return "\n".join(lines) + "\n\nThe change is that of the mean TVD when fewer samples of the model are used."
+    return "\n".join(lines)
 
 
 def size_figure(dataset: xr.Dataset) -> Figure:
-    """Draw the change of the TVD over contexts, a box a size (figure 8)."""
+    """Draw the change of the TVD over contexts, a box per size (figure 8)."""
     models, sizes = [str(name) for name in dataset["model"].to_numpy()], dataset["n"].to_numpy().tolist()
     width = 0.7 / len(models)
     mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}

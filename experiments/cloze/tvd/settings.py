@@ -14,7 +14,7 @@ from shannon_game.inference.settings import Count, Counts, Names, Settings, User
 
 
 class BayesianTvdSettings(Settings):
-    """The Bayesian TVD, on request: needs the extra bayes, minutes a player."""
+    """The Bayesian TVD, on request: needs the extra bayes, minutes per player."""
 
     n_contexts: Count | None = None
     """Contexts drawn at random for each player, such as 40; null for no Bayesian TVD."""

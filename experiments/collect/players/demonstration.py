@@ -143,7 +143,7 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
             *([] if found is None else _on_the_estimate(found)),
             *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
         ),
-        files=files,
+        writers=files,
         on_screen=on_screen,
     )
 
@@ -154,7 +154,6 @@ def _on_the_estimate(study: xr.Dataset) -> tuple[str, ...]:
 
 
 def _answered(collection: Collection) -> dict[str, int]:
-    """Count the answers of people that count, by game."""
     query = select(Question.game, func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
     query = query.where(Question.study_id == collection.study_id, COUNTED).group_by(Question.game)
     with collection.database.read() as transaction:
@@ -203,8 +202,8 @@ def _summary(
         sum(each.seconds for each in _once(crowds)),
     )
     text = (
-        f"{int(table['n_players'].iloc[0])} players gave {n_answers:,} answers that count, with training rounds and "
-        f"attention checks {n_sent:,}, through the pages in {seconds:.0f} s, {n_sent / seconds:.0f} a second."
+        f"**{int(table['n_players'].iloc[0])} players gave {n_answers:,} answers**, {n_sent:,} with training rounds "
+        f"and attention checks, in {seconds:.0f} s ({n_sent / seconds:.0f} per second)."
     )
     if models:
         n_unreadable = sum(sum(each.unreadable.values()) for each in models)
@@ -216,6 +215,6 @@ def _summary(
     if table["perplexity"].notna().any():
         text += (
             " The table has equation 5 with two standard errors beside the truth. "
-            f"`+exp=human_loss study=collected study.url={settings.database}` fits the model of participants."
+            f"`+exp=human_loss` fits the model of participants to `study=collected study.url={settings.database}`."
         )
     return text

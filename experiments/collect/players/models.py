@@ -71,7 +71,6 @@ class ModelPerson:
         raise UnreadableError(page, texts)
 
     def _bets(self, page: Page) -> dict[str, str]:
-        """Put chips on words as often as the model draws them: its distribution over whole words."""
         drawn = Counter(self._answer("bets", page, draw) for draw in range(1 if page.strong else _N_DRAWS))
         fields: dict[str, str] = {}
         for at, (word, n) in enumerate(drawn.most_common(N_BETS), start=1):

@@ -123,7 +123,6 @@ class People:
         return self.own(person, item) + noise_sd * noise
 
     def _words(self, logprob: FloatArray, most: int) -> list[tuple[str, float]]:
-        """Words of the most probable tokens, each once, and ln h of these tokens."""
         words, found = self.world.vocabulary, dict[int, tuple[str, float]]()
         for at in np.argsort(-logprob, kind="stable").tolist():
             found.setdefault(int(words.key[at]), (words.typed[at], float(logprob[at])))
@@ -225,7 +224,6 @@ def exact_people(world: World, n_people: int, seed: int) -> People:
 
 
 def _instruction(game: str, page: Page) -> str | None:
-    """Read what an attention check asks for."""
     say = Strings(("en",)).say
     for key in ("play.check_comparison", "play.check_slider") if game == "comparison" else ("play.check_word",):
         before, _, after = " ".join(say("en", key, value="\0").split(" ")).partition("\0")

@@ -31,6 +31,7 @@ from shannon_game.experiments.harness.figures import new_figure, player_colours,
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
 from shannon_game.experiments.harness.marks import light_grid
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
@@ -84,7 +85,7 @@ class BuildStudySettings(Seeded, GeneratedSettings):
 def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentResult:
     """Build a comparison study from documents and language models.
 
-    Takes a documents study. A row per model; the study is among the files.
+    A row per model; ``files["study.nc"]`` is the study, which :func:`comparison_file` reads.
     """
     chosen = chosen_generator(settings)
     models = {chosen.name: chosen, **settings.models}
@@ -152,7 +153,6 @@ def _damaged(tokens: Sequence[bytes]) -> NDArray[np.bool_]:
 
 
 def _exact_only(built: xr.Dataset, scores: Mapping[str, ModelScores], on_inexact: str) -> xr.Dataset:
-    """Leave out the contexts that a model could not be asked exactly, or refuse the model."""
     keep = np.logical_and.reduce([its.exact for its in scores.values()])
     inexact = {name: np.flatnonzero(~its.exact) for name, its in scores.items() if not its.exact.all()}
     for name, which in inexact.items():
@@ -256,13 +256,13 @@ def _result(
         figures={"players": perplexity_figure(table, built.attrs["name"]), "target_logprob": surprisal_figure(built)},
         text=_summary(built, table, work),
         warnings=warnings,
-        files=files,
+        writers=files,
     )
 
 
 @styled
 def surprisal_figure(built: xr.Dataset) -> Figure:
-    """Cumulative share of contexts by the surprisal of the true next token, one line a model."""
+    """Cumulative share of contexts by the surprisal of the true next token, one line per model."""
     fig = new_figure(5.6, 3.4)
     axes = fig.add_subplot()
     share = np.arange(1, built.sizes["item"] + 1) / built.sizes["item"]
@@ -280,12 +280,12 @@ def surprisal_figure(built: xr.Dataset) -> Figure:
 
 def _summary(built: xr.Dataset, table: pd.DataFrame, work: Work) -> str:
     n_documents = len(set(built["document"].to_numpy().tolist()))
-    losses = ", ".join(
-        f"{player} {loss:.3f}" for player, loss in zip(table["player"], table["true_loss_nats"], strict=True)
+    losses = listed(
+        f"{loss:.3f} nats for {player}" for player, loss in zip(table["player"], table["true_loss_nats"], strict=True)
     )
     return (
-        f"**Built {counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')}, with "
-        f"{built.sizes['candidate']} candidates drawn from {built.attrs['generator']}.** Losses on the true next "
-        f"tokens, in nats: {losses}; perplexities in the table are estimated from the candidates by equation 5. "
+        f"**The study has {counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')}, with "
+        f"{built.sizes['candidate']} candidates each drawn from {built.attrs['generator']}.** The loss on the true "
+        f"next token is {losses}. The table has perplexities as equation 5 estimates them from the candidates. "
         f"{work.said()}"
     )

@@ -125,7 +125,6 @@ def _probe(
 def _of_contexts(
     work: Work, what: str, of: tuple[str, Any], cuts: Sequence[Cut], *, compute: _Compute, provenance: Mapping[str, Any]
 ) -> Any:
-    """Compute one array for every context; `of` is the operation and the identity of its models."""
     contexts = [list(cut.context) for cut in cuts]
     (values,) = work.compute(
         what,

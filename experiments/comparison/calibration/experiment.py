@@ -61,7 +61,7 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     items = study["response_item"].to_numpy()[outcomes.row]
     dataset = _dataset(table, fits, settings).assign(_points(outcomes, game))
     dataset = dataset.assign_attrs(_beta_against_linear(fits, outcomes, items))
-    found = {name: fit.convergence for name, fit in fits.items()}
+    found = {_POSTERIORS[name]: fit.convergence for name, fit in fits.items()}
     shown = study.attrs["name"], settings.interval
     return ExperimentResult(
         table=table,
@@ -77,8 +77,10 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     )
 
 
+_POSTERIORS = {"llo": "the curve linear in log-odds", "beta": "beta calibration", "game": "the game's curve"}
+
+
 def _left_out(outcomes: OutcomeData) -> list[str]:
-    """Say how many reports say nothing of the curve."""
     n = outcomes.n_ties
     return [f"{n} reports of 50% are left out: they favour neither option"] if n else []
 
@@ -117,7 +119,6 @@ def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: N
 
 
 def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, FloatArray]]:
-    """How often the favoured option was true at each report, plain and weighted."""
     shown = np.unique(outcomes.report.round(9))
     if shown.size > _MAX_POINTS:  # unrounded reports: bins of equal count
         cuts = np.unique(np.quantile(outcomes.report, np.linspace(0, 1, 9)))
@@ -137,7 +138,6 @@ def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, Fl
 
 
 def _dataset(table: pd.DataFrame, fits: Mapping[str, Fit], settings: CalibrationSettings) -> xr.Dataset:
-    """The table, and the curves: quantiles of the typical participant's, medians of each one's."""
     quantile = [settings.tail, 0.5, 1 - settings.tail]
     variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *bayes.CONVERGENCE_COLUMNS]))
     for name, family in (("llo", "llo"), ("beta", "beta"), ("game", "llo")):

@@ -43,6 +43,7 @@ _ON_SCREEN = (
     *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "tail_factor", "perplexity", "true_perplexity_asked"),
     "converged",
 )
+_NAMES = {"perplexity": "equation_5"} | {f"k0_{end}": f"report_slope_{end}" for end in ("median", "lower", "upper")}
 
 
 class Top1Settings(Settings):
@@ -131,25 +132,22 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         warnings=(*bayes.unconverged(found), *made.problems, *_left_out(cases)),
         gate_failed=bayes.gate_failed(settings, {name: one for name, one in found.items() if PRIORS not in name}),
         posteriors={case.file: fits[case.name].idata for case in cases if case.file and settings.save_posterior},
-        on_screen=main_rows(table)[list(_ON_SCREEN)],
+        on_screen=main_rows(table)[list(_ON_SCREEN)].rename(columns=lambda name: _NAMES.get(name, name)),
     )
 
 
 def _left_out(cases: list[Case]) -> list[str]:
-    """Say how many reports the model cannot use."""
     n = max((case.data.n_other_reference for case in cases), default=0)
     return [f"{n} reports are left out: they compare two candidates, neither of them the target"] if n else []
 
 
 def _player_cases(study: xr.Dataset, name: str, settings: HumanLossSettings) -> Iterator[Case]:
-    """A language model as a player, unrounded and under the rounding of the settings."""
     for scheme in estimates.compared_schemes(settings.rounding):
         data = participant_data(study, player=name, rounding=None if scheme == NO_ROUNDING else scheme)
         yield Case(f"{name}, rounding {scheme.name}", data, name, scheme)
 
 
 def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Case]:
-    """Everyone under each anchor, the usual ones alone, and everyone under other priors."""
     data = participant_data(study, _grid(study, settings))
     first, *others = _anchors(settings, data.has_answers)
     left_out = unusual_participants(data) if settings.leave_out == "auto" else settings.leave_out
@@ -164,7 +162,6 @@ def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Ca
 
 
 def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
-    """The values that participants could report."""
     if settings.grid is not None:
         return rounding_scheme(settings.grid)
     own = json.loads(study.attrs["design"]).get("scale") if "design" in study.attrs else None
@@ -198,7 +195,6 @@ def _covariates(study: xr.Dataset, formula: str | None) -> pd.DataFrame | None:
 
 
 def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
-    """Fit a case; None for the generator itself, whose gap is known without error."""
     fit = None
     if case.player != case.data.generator or case.rounding != NO_ROUNDING:
         factor = PRIOR_FACTORS.get(case.priors)

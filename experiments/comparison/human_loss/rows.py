@@ -140,7 +140,6 @@ class LossRows:
         return {what: self.fits[f"people, {what}"] for what in (EVERYONE, WITHOUT) if f"people, {what}" in self.fits}
 
     def _cells(self, case: Case) -> dict[str, Any]:
-        """What a row says of its case, with equation 5 on the same answers."""
         left_out = np.isin(self.study["participant"].to_numpy().astype(str), list(case.left_out))
         cells: dict[str, Any] = {"what": case.what, "method": PLAYERS if case.data.is_player else PEOPLE}
         cells |= {"anchor": case.anchor.name if case.anchor else "", "priors": case.priors}
@@ -172,7 +171,6 @@ class LossRows:
         return dict(sorted(gaps.items(), key=lambda model: -model[1]))
 
     def _top1(self, fit: ParticipantFit) -> FloatArray:
-        """How often the most probable token of the shared belief is the true one, (draw,)."""
         return fit.top1_rate(rng_for(self.settings.seed, "top1"))
 
     def _of_fit(
@@ -215,7 +213,6 @@ class LossRows:
         return self._of_fit(fit, fit.data, cells, chosen)
 
     def _without_each(self, everyone: Case, fit: ParticipantFit) -> Iterator[LossRow]:
-        """Leave out the reports of every single participant, without new fits."""
         with timed("leaving out each participant"):
             for one in leave_one_out(fit, rng_for(self.settings.seed, "leave one out")):
                 # few draws: they move the whole posterior by as much as their median
@@ -240,7 +237,6 @@ class LossRows:
     def _row(
         self, cells: dict[str, Any], data: ParticipantData, gap_nats: FloatArray, by_item: FloatArray | None = None
     ) -> LossRow:
-        """Row with its intervals; gaps come as those to the model that drew the candidates."""
         shift, items = self.exact_nats(data.generator, data), np.full(self.study.sizes["item"], np.nan)
         if by_item is not None:
             items[data.position] = np.median(by_item, axis=0) + shift
@@ -316,7 +312,6 @@ class LossRows:
         return xr.Dataset(variables, coords=coords, attrs=self._about()).set_coords(named)
 
     def _about(self) -> dict[str, Any]:
-        """What figures and sentences read beside the numbers."""
         about: dict[str, Any] = {"generator": self.control, "study": str(self.study.attrs["name"])}
         about |= {"interval": self.settings.interval}
         about["equation_5"] = bars_label(self.settings.estimator, "importance sampling (equation 5)")

@@ -35,7 +35,7 @@ def sentences(table: pd.DataFrame, dataset: xr.Dataset) -> str:
 
 
 def _failed(row: Any) -> str:
-    return "" if row.converged else " (the check of this fit FAILED: do not use it)"
+    return "" if row.converged else " (the check of this fit FAILED: do not use it, see the warnings)"
 
 
 def _ends(row: Any, name: str, form: str = ".2f", unit: str = "_nats") -> str:
@@ -52,10 +52,10 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     private = main.one_by_one_most_median_nats - main.gap_median_nats
     most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
     return (
-        f"**The belief that people share has a perplexity of {main.perplexity_median:.4g} "
+        f"**People's shared belief has a perplexity of {main.perplexity_median:.4g} per token "
         f"[{main.perplexity_posterior_lower:.4g}, {main.perplexity_posterior_upper:.4g}]**{_failed(main)} on these "
         f"{main.n_items} items ({dataset.attrs['interval']:.0%} interval{known}). Under all scales, participants and "
-        f"priors tried, its median is from {low:.4g} to {high:.4g}. People one by one lose as much as their shared "
+        f"priors tried, its median is from {low:.4g} to {high:.4g}. A single person loses as much as the shared "
         f"belief or more, {most if np.isfinite(private) else 'by how much these answers cannot tell'}."
     )
 
@@ -80,10 +80,9 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
 
 def _beside(row: pd.Series[Any], name: str, gap: float) -> str:
     factor = row[f"tail_factor_{name}"]
-    until = (
-        f"until its tokens never drawn are multiplied by {factor:.2g}" if 0 < factor < np.inf else "whatever its tail"
-    )
-    return f"{'above' if row['gap_median_nats'] > gap else 'below'} that of {player_label(name)} {until}"
+    known = 0 < factor < np.inf
+    unless = f"unless tokens never drawn are {factor:.2g} times as probable" if known else "whatever is never drawn"
+    return f"{'above' if row['gap_median_nats'] > gap else 'below'} that of {player_label(name)} {unless}"
 
 
 def _sensitivity(people: pd.DataFrame) -> str:

@@ -25,6 +25,7 @@ from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
 from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -133,7 +134,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
         dataset=xr.Dataset(table_variables(table.fillna({"converged": -1}).astype({"converged": int}), "row")),
         figures={"recovery": recovery_figure(cells, labels, title, settings.interval)},
         text=_text(cells, settings),
-        warnings=(f"{missed} rows of posteriors that missed their check are in all numbers",) if missed else (),
+        warnings=(f"{missed} rows missed their check and are in all numbers: raise sampler.draws",) if missed else (),
         on_screen=cells.drop(columns=["coverage_lower", "coverage_upper", "error_lower_nats", "error_upper_nats"]),
     )
 
@@ -185,15 +186,14 @@ def _label(row: Any) -> str:
 
 
 def _text(cells: pd.DataFrame, settings: RecoverySettings) -> str:
-    """Say how often the intervals hold the truth."""
     share = cells.groupby("estimator", sort=False)["coverage"].mean().to_dict()
-    held = [f"{ESTIMATOR_LABELS[str(name)]} {value:.0%}" for name, value in share.items()]
+    held = [f"{value:.0%} ({ESTIMATOR_LABELS[str(name)]})" for name, value in share.items()]
     who = {
         "models": f"language models without noise, on {settings.n_items} items that nobody was asked",
         "participants": "simulated people who believe what a language model believes, on the study's own questions",
     }[settings.population]
     return (
-        f"**{settings.interval:.0%} intervals hold the truth in: {'; '.join(held)}.** Every cell has "
+        f"**{settings.interval:.0%} intervals hold the true loss in {listed(held)} of the studies.** Every cell has "
         f"{settings.n_studies} fresh studies of {who}. The truth is that of the study's own items. Equation 5 and the "
         "jackknife have the normal interval of the standard error over items."
     )

@@ -142,7 +142,6 @@ def _true_gap(study: xr.Dataset, player: str, data: ParticipantData) -> float:
 def _classical_rows(
     study: xr.Dataset, player: str, scheme: RoundingScheme, truth: float, settings: RecoverySettings
 ) -> Iterator[Row]:
-    """Equation 5 and the jackknife, with normal intervals from the standard error over items."""
     pairs = response_pairs(study)
     terms = log_terms(pairs, player, scheme)
     for name in CLASSICAL:

@@ -37,6 +37,7 @@ from shannon_game.experiments.comparison.text_players.pairs import (
     asked_pairs,
 )
 from shannon_game.experiments.harness.language_models import open_work
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.text_models import text_players as players_of
@@ -125,7 +126,7 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
         text=summary(table, settings, [one.said.said for one in played if one.said.said]),
         warnings=_warnings(table, played, pairs),
         tables={"answers": pd.concat([one.answers for one in played], ignore_index=True), "unreadable": unreadable},
-        files=files,
+        writers=files,
         on_screen=table[[*_ON_SCREEN]],
     )
 
@@ -174,7 +175,6 @@ def _rounded(reports: FloatArray) -> FloatArray:
 
 
 def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none", **more: Any) -> dict[str, Any]:
-    """One row of the table: equation 5 on the answers of a study, and more columns."""
     row = {"player": player, "way": way, "rounding": rounding, **more}
     if study is None:
         return row | {"verdict": "no answer"}
@@ -184,7 +184,6 @@ def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none"
 
 
 def _references(study: xr.Dataset, pairs: Pairs) -> list[dict[str, Any]]:
-    """People, where the study has any, and whoever says 50% to every pair."""
     half = answered_study(study, pairs, [(ALWAYS_HALF, np.full(len(pairs.target), 0.5))], ALWAYS_HALF)
     baseline = _row(half, ALWAYS_HALF, BASELINE, n_pairs=pairs.n_asked)
     drawn = drawn_response_mask(study)
@@ -243,8 +242,8 @@ def _warnings(table: pd.DataFrame, played: list[Played], pairs: Pairs) -> tuple[
     few = table[(table["verdict"] == "too few") & (table["way"] != PEOPLE)]
     if len(few):
         said.append(
-            f"too few pairs an item for equation 5: {', '.join(dict.fromkeys(few['player'] + ' ' + few['way']))}; such "
-            f"perplexities are too low, and compare with {ALWAYS_HALF!r} on the same pairs alone"
+            f"too few pairs per item for equation 5: {', '.join(dict.fromkeys(few['player'] + ' ' + few['way']))}; "
+            f"these perplexities are too low: raise experiment.pairs_per_item, or compare with {ALWAYS_HALF!r}"
         )
     return tuple(said)
 
@@ -265,13 +264,13 @@ def summary(table: pd.DataFrame, settings: TextPlayersSettings, costs: Sequence[
     said = []
     for row in rows_of(table[table["rounding"] == "none"]):
         interval = f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]"
-        text = f"{row.player} ({row.way}) {interval if np.isfinite(row.perplexity) else 'not known'}"
+        text = f"{interval if np.isfinite(row.perplexity) else 'not known'} for {row.player} ({row.way})"
         if row.way in _WAYS and np.isfinite(row.slope):
-            text += f", saying {row.slope:.2g} of each nat that it believes"
+            text += f", which says {row.slope:.2g} of each nat that it believes"
         said.append(text)
     about = (
-        f"**Perplexity: {'; '.join(said)}.** Every pair of tokens was asked in both orders, by the prompt "
-        f"`{settings.prompt.name}` ({how}); equal strings are answered 50%, as the game does. Perplexities are of "
-        "equation 5, which noise and rounding make too high, and few pairs per item too low."
+        f"**Asked in words, the perplexity is {listed(said)}.** Every pair of tokens was asked in both orders, by the "
+        f"prompt `{settings.prompt.name}` ({how}); equal strings are answered 50%, as the game does. Perplexities are "
+        "of equation 5: noise and rounding make them too high, few pairs per item too low."
     )
     return "\n\n".join([about, *dict.fromkeys(costs)])

@@ -48,7 +48,7 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
 
 @styled
 def said_figure(panels: Mapping[str, tuple[FloatArray, FloatArray, StatedBelief]]) -> Figure:
-    """What is said against what is believed, one panel a model and way."""
+    """What is said against what is believed, one panel per model and way."""
     n_columns = min(len(panels), _COLUMNS)
     n_rows = -(-len(panels) // n_columns)
     fig = new_figure(0.6 + 3.0 * n_columns, 0.9 + 2.9 * n_rows)

@@ -61,7 +61,7 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     """Train a small decoder on documents, and score it on those that were held out.
 
     A row per split. Its ``tables`` have the loss curves (``curves``) and the overlap of every held-out document with
-    those of training (``overlap``); its ``files`` the model, which ``source=folder`` loads.
+    those of training (``overlap``); ``files["model"]`` is the model, which ``source="folder"`` loads.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
         table=table,
         dataset=scored.dataset,
         tables={"curves": curves, "overlap": overlap, **scored.tables},
-        files={"model": partial(shutil.copytree, trained.folder)},
+        writers={"model": partial(shutil.copytree, trained.folder)},
         figures={"loss_curves": loss_curves_figure(curves, "token"), **scored.figures},
         text=_summary(table, trained, settings, len(blocks)),
         warnings=_warnings(table, settings),
@@ -147,7 +147,6 @@ def _digest(texts: Sequence[str]) -> str:
 
 
 def _scored(study: xr.Dataset, split: NDArray[np.object_], settings: TrainSettings) -> xr.Dataset:
-    """Study of the documents that the trained model is scored on."""
     chosen = []
     for name in dict.fromkeys(split.tolist()):
         there = np.flatnonzero(split == name)
@@ -199,15 +198,15 @@ def _n_parameters(folder: Path) -> int:
 def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings, n_blocks: int) -> str:
     first = table.iloc[0]
     rows = "; ".join(
-        f"{row['split']} {row['loss_nats']:.3f} nats a token (perplexity {row['perplexity']:.1f})"
+        f"{row['loss_nats']:.3f} nats per token on {row['split']} (perplexity {row['perplexity']:.1f})"
         for row in table.to_dict("records")
     )
     shape = settings.shape
     return (
-        f"**Loss: {rows}.** A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} "
-        f"parameters, was trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on "
-        f"{n_blocks:,} blocks of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} "
-        f"on {trained.device}.\n\n`model/` plays wherever a language model does: "
+        f"**The trained model loses {rows}.** A decoder of {shape.n_layers} blocks and width {shape.width}, "
+        f"{first['n_parameters']:,} parameters, was trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of "
+        f"them in this run) on {n_blocks:,} blocks of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, "
+        f"in {trained.precision} on {trained.device}.\n\n`model/` plays wherever a language model does: "
         "`model=[local] models.local.path=FOLDER/model`."
     )
 

@@ -218,7 +218,6 @@ def _participants(
 
 
 def _dataset(table: pd.DataFrame, curve: PracticeCurve, fit: Posterior | None) -> xr.Dataset:
-    """The table, the practice curve, and what the posterior's figures show."""
     practice = {f"practice_{name}": ("bin", values) for name, values in vars(curve).items()}
     found = xr.Dataset(
         table_variables(table, "row", but=["name", *CONVERGENCE_COLUMNS]) | practice,

@@ -23,8 +23,8 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings
     pooled = table[(table["kind"] == "pooled") & ~table["name"].str.contains("mean of")]
     who = pooled["name"].map({"everybody": "everybody", "enough answers": f"{settings.min_answers} guesses or more"})
     line = (
-        "{kinds}, {who}: **{accuracy:.1%}** [{lower:.1%}, {upper:.1%}] of {n_guesses:,.0f} guesses by "
-        "{n_participants:.0f} participants in {n_documents:.0f} documents"
+        "**People guess {accuracy:.1%} [{lower:.1%}, {upper:.1%}] of the next tokens right** ({kinds}, {who}): "
+        "{n_guesses:,.0f} guesses by {n_participants:.0f} participants in {n_documents:.0f} documents."
     )
     paragraphs = [
         bullets(pooled.assign(kinds=pooled["tokens"].map(_KINDS), who=who), line),
@@ -35,13 +35,13 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings
     if (table["kind"] == "posterior").any():
         paragraphs.append(_posterior(table, dataset, settings))
         if not bool(table["converged"].iloc[0]):
-            paragraphs.insert(0, "**The posterior did NOT converge: do not use the numbers from it.**")
+            paragraphs[-1] = f"**The posterior did NOT converge: do not use its numbers.** {paragraphs[-1]}"
     else:
         raw, excess = (100 * dataset[f"practice_{what}"].to_numpy()[[0, -1]] for what in ("accuracy", "excess"))
         paragraphs.append(
-            f"As people go on, the raw share goes from {raw[0]:.1f}% to {raw[1]:.1f}%, and beside the same people's "
-            f"own mean from {excess[0]:+.1f} to {excess[1]:+.1f} points; experiment.posterior=true tells practice from "
-            "longer contexts."
+            f"As people go on, the share right goes from {raw[0]:.1f}% to {raw[1]:.1f}%, and relative to each person's "
+            f"own mean from {excess[0]:+.1f} to {excess[1]:+.1f} points. To tell practice from longer contexts, set "
+            "experiment.posterior=true."
         )
     return "\n\n".join(text for text in paragraphs if text)
 

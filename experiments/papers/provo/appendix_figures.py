@@ -69,7 +69,7 @@ def training_losses(study: xr.Dataset) -> dict[str, dict[str, Floats]]:
 
 
 def last_losses(study: xr.Dataset) -> dict[str, float]:
-    """Read the losses of fine-tuning after the last epoch (the ends of figure 15's curves), in nats a token."""
+    """Read the losses of fine-tuning after the last epoch (the ends of figure 15's curves), in nats per token."""
     return {
         f"loss/appendix F/{fold}/{what}, as stored": float(values[-1])
         for fold, losses in training_losses(study).items()

@@ -143,11 +143,11 @@ def _summary(table: pd.DataFrame, columns: ArdColumns) -> str:
     by_step = table.pivot_table("coefficient", "predictor", "fit", sort=False)
     largest = by_step.abs().idxmax().map(str)
     n = int(table["n_rows"].iloc[0])
-    said = f"**Per unit, the coefficient of {predictor_label(largest['legacy'])} is the largest** ({n} contexts); "
-    said += f"per standard deviation it is that of {predictor_label(largest['standardised'])}."
+    unit, sd = (f"{predictor_label(largest[fit])} ({by_step[fit][largest[fit]]:.3f})" for fit in _STEPS)
+    said = f"**Per unit, {unit} has the largest coefficient; per standard deviation, {sd}**, in {n} contexts."
     if "oracle_tvd" in by_step.index:
         ours = ", ".join(f"{name} {value:.3f}" for name, value in by_step.loc["oracle_tvd"].items())
-        said += f" The TVD between oracles has, step by step: {ours}."
+        said += f" The coefficient of the TVD between oracles is, step by step: {ours}."
         near = columns.predictors["oracle_tvd"] < 0.15
         if near.any() and not near.all():
             said += (
@@ -158,6 +158,9 @@ def _summary(table: pd.DataFrame, columns: ArdColumns) -> str:
         " The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
         "(`published_bar`), not the posterior standard deviation (`sd`)."
     )
+
+
+_STEPS = ("legacy", "standardised")
 
 
 @styled

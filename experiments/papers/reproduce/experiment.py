@@ -189,7 +189,6 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
 
 
 def _by_own_code(study: xr.Dataset, settings: ReproduceSettings, of: str) -> ExperimentResult:
-    """Run what repeats a paper's own code, with the run's seed where it draws anything."""
     analysis: Experiment[Any] = getattr(import_module(OWN_CODE[of][0]), OWN_CODE[of][1])
     if "printed" in study:
         raise InputError(
@@ -202,7 +201,6 @@ def _by_own_code(study: xr.Dataset, settings: ReproduceSettings, of: str) -> Exp
 
 
 def _of_papers(study: xr.Dataset, settings: ReproduceSettings) -> xr.Dataset:
-    """Values of the papers asked for."""
     if settings.papers is None:
         return study
     of = study["paper"].to_numpy().astype(str)
@@ -290,7 +288,6 @@ def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str)
 
 
 def _value_warnings(bad: pd.DataFrame) -> list[str]:
-    """One warning a verdict and place, naming the first values."""
     found = []
     for (verdict, paper, where), rows in bad.groupby(["verdict", "paper", "where"], sort=False):
         named = "; ".join(

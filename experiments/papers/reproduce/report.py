@@ -43,8 +43,8 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     parts = ", ".join(f"{number} {state}" for state, number in states.items())
     return (
         f"**{agree.sum():,} of {len(table):,} published values are reproduced**: {(agree & printed).sum():,} of "
-        f"{printed.sum():,} that the texts print, {(agree & ~printed).sum():,} of {(~printed).sum():,} that we counted "
-        f"from public files. Of {without:,} there is no value of ours; the reason stands beside each. Parts: {parts}."
+        f"{printed.sum():,} that the papers print, {(agree & ~printed).sum():,} of {(~printed).sum():,} counted in "
+        f"public files. {without:,} values were not computed; the reason stands beside each. Parts: {parts}."
     )
 
 
@@ -76,7 +76,6 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _counts(table: pd.DataFrame) -> str:
-    """Values by verdict, paper and origin, as Markdown."""
     by_paper = pd.crosstab(table["verdict"], table["paper"], margins=True, margins_name="all")
     by_origin = pd.crosstab(table["verdict"], table["origin"], margins=True, margins_name="all")
     found = by_paper.join(by_origin.drop(columns="all").reindex(columns=ORIGINS, fill_value=0))
@@ -94,7 +93,6 @@ def _displays(table: pd.DataFrame, paper: str) -> list[tuple[Display, str]]:
 
 
 def _figures(outcome: Outcome | None, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Figures of a part: what each shows, and its path from the report's folder."""
     if outcome is None or not outcome.has_outputs:
         return []
     folder = outcome.planned.folder

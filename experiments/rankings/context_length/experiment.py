@@ -33,6 +33,10 @@ from shannon_game.inference.store.keys import operation_key, result_key
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
+_KEYS = ("model", "window", "context_length", "top1_accuracy")
+_PERPLEXITY = ("perplexity", "perplexity_lower", "perplexity_upper")
+
+
 class ContextLengthSettings(Seeded, language_models.LiveSettings):
     """Settings of :func:`context_length`."""
 
@@ -102,11 +106,11 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         dataset=_dataset(scored, tempered, lengths),
         figures=figures,
         text=_summary(table, _differences(scored, top_k), work),
+        on_screen=table[[*_KEYS, f"average_top{top_k}", *_PERPLEXITY]],
     )
 
 
 def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlaces:
-    """Draw places, each as likely as any other."""
     n_possible, n_windows = len(possible.document), settings.n_windows
     if n_possible < n_windows:
         shared = " that all models share" if settings.places == "characters" else ""
@@ -126,7 +130,6 @@ def _mine(work: language_models.Work, places: ModelPlaces) -> ModelPlaces:
 
 
 def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str, NDArray[Any]]:
-    """Say which reference tokens count, shape (window, position)."""
     counted = dict(found)
     counted[_COUNTS] = np.arange(found["rank"].shape[1]) < places.n_inside[:, None]
     if places.n_characters is not None:
@@ -161,7 +164,6 @@ def _score(  # noqa: PLR0917
 
 
 def _tokens(arrays: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """Rank, loss and window of every reference token that counts."""
     counts = arrays[_COUNTS]
     rank, logprob = (arrays[name][counts].astype(float) for name in ("rank", "logprob"))
     return rank, -logprob, np.nonzero(counts)[0]
@@ -226,7 +228,6 @@ def _by_temperature(
 def _differences(
     scored: Mapping[tuple[str, str, int], Mapping[str, NDArray[Any]]], top_k: int
 ) -> list[tuple[str, int, ClusteredMean, ClusteredMean]]:
-    """Growing minus sliding window on the same tokens: average score, and log-probability in nats."""
     found = []
     for (name, kind, length), arrays in scored.items():
         if kind == "growing" and (name, "sliding", length) in scored:
@@ -271,14 +272,14 @@ def _summary(
         first, last = rows.iloc[0], rows.iloc[-1]
         characters = f", {last['bits_per_character']:.3f} bits per character" if "n_characters" in rows else ""
         lines.append(
-            f"- **{name}** ({kind} window): from {first['context_length']} to {last['context_length']} tokens of "
-            f"context the average score goes from {first[score]:.3f} to {last[score]:.3f} "
-            f"(2 SE {2 * last[f'{score}_se']:.3f}) and the perplexity from {first['perplexity']:.1f} to "
-            f"{last['perplexity']:.1f}{characters}."
+            f"- **With {last['context_length']} instead of {first['context_length']} tokens of context the perplexity "
+            f"of {name} goes from {first['perplexity']:.1f} to {last['perplexity']:.1f}** ({kind} window), and the "
+            f"average score from {first[score]:.3f} to {last[score]:.3f} (± {2 * last[f'{score}_se']:.3f}, two "
+            f"standard errors){characters}."
         )
     lines += [
-        f"- **{name}**, {length} tokens: the growing window scores {by_score.mean:+.4f} (2 SE {2 * by_score.se:.4f}) "
-        f"above the sliding one, its log-probability is {by_loss.mean:+.3f} nats (2 SE {2 * by_loss.se:.3f}) higher."
+        f"- **{name}**, {length} tokens: the growing window has a score {by_score.mean:+.4f} (± {2 * by_score.se:.4f}) "
+        f"above that of the sliding one, and log-probability {by_loss.mean:+.3f} nats (± {2 * by_loss.se:.3f}) higher."
         for name, length, by_score, by_loss in differences
     ]
     first = table.iloc[0]

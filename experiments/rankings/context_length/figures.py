@@ -50,7 +50,7 @@ def temperatures_figure(table: pd.DataFrame, length: int) -> Figure:
 
 
 def _curves(figure: Figure, table: pd.DataFrame, x: str, score: str) -> tuple[Axes, Axes]:
-    """Draw a score on the left and perplexity on the right, a line a model and window, with a legend."""
+    """Draw a score on the left and perplexity on the right, a line per model and window, with a legend."""
     left, right = figure.subplots(1, 2)
     colours = player_colours(list(dict.fromkeys(table["model"])))
     several = len(set(table["window"])) > 1

@@ -50,7 +50,6 @@ def _told(estimate: Any) -> str:
 
 
 def _windows(settings: RanksSettings, study: xr.Dataset) -> list[Any]:
-    """Places with the longest context before them, the same for every length, without overlap of references."""
     from shannon_game.inference.api.scoring import TextWindow  # noqa: PLC0415 - the extra api
 
     lengths = sorted(set(settings.lengths))
@@ -81,7 +80,6 @@ def _windows(settings: RanksSettings, study: xr.Dataset) -> list[Any]:
 
 
 def _tokens(tokenizer: str, study: xr.Dataset) -> list[list[str]]:
-    """Every document in the model's tokens, as strings that joined give the text."""
     texts = [str(text) for text in study["text"].to_numpy()]
     if tokenizer == "study":
         return [document_tokens(study, at) for at in range(len(texts))]

@@ -44,7 +44,7 @@ def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
     found = _of_ranking(asked, settings)
     doubts = tuple(f"{note['count']} x {note['text']}" for note in notes(asked) if note["level"] == "warning")
     files = {"ranking.csv": partial(write_ranking_table, asked)}
-    return replace(found, warnings=(*doubts, *found.warnings), files=files)
+    return replace(found, warnings=(*doubts, *found.warnings), writers=files)
 
 
 def _of_ranking(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
@@ -87,7 +87,7 @@ def _means(settings: RanksSettings, scores: TokenScores, windows: pd.DataFrame) 
         table=table.reset_index(),
         dataset=dataset,
         figures={"scores": scores_figure(windows, dataset, settings.score, settings.interval)},
-        text=f"**{table[settings.score].idxmax()} scores highest** ({settings.score}): "
-        f"{int(scores.rank.size):,} tokens in {len(windows)} windows and models; without the regression "
-        "(experiment.posterior=true), which takes about a minute. Scores are means over windows.",
+        text=f"**{table[settings.score].idxmax()} has the highest score, {table[settings.score].max():.3f} "
+        f"({settings.score})**, as a mean over windows; {int(scores.rank.size):,} tokens in {len(windows)} windows and "
+        "models. For intervals, fit the regression: experiment.posterior=true takes about a minute.",
     )

@@ -77,13 +77,13 @@ def _summary(
 ) -> str:
     best = rows_of(table.sort_values("p_best", ascending=False))[0]
     return (
-        f"**{best.model} is best with probability {best.p_best:.2f}** ({settings.score}): expected score "
-        f"{best.expected_score_median:.3f} [{best.expected_score_lower:.3f}, {best.expected_score_upper:.3f}], "
-        f"{best.score_per_doubling_median:+.4f} per doubling of the context. {int(scores.rank.size):,} tokens in "
-        f"{data.window.size} windows, which are random effects that models share (sd "
-        f"{np.median(draws.window_spread):.2f} log-odds), with one of their own for every model (sd "
-        f"{np.median(draws.model_window_spread):.2f}). Models' agreement on single tokens is not in the regression: "
-        "intervals of their differences err on the wide side."
+        f"**{best.model} is best with probability {best.p_best:.2f}: its expected score is "
+        f"{best.expected_score_median:.3f} [{best.expected_score_lower:.3f}, {best.expected_score_upper:.3f}]** "
+        f"({settings.score}), {best.score_per_doubling_median:+.4f} per doubling of the context. There are "
+        f"{int(scores.rank.size):,} tokens in {data.window.size} windows. Windows are random effects that models share "
+        f"(sd {np.median(draws.window_spread):.2f} log-odds), beside one of each model (sd "
+        f"{np.median(draws.model_window_spread):.2f}). The regression leaves out that models agree on single tokens, "
+        "so that intervals of their differences are rather too wide."
     )
 
 
@@ -91,7 +91,8 @@ def _unlike(checks: pd.DataFrame) -> tuple[str, ...]:
     unlike = [
         f"{row.statistic} ({row.observed:.3f}, p {row.p_value:.3f})" for row in rows_of(checks) if row.p_value < 0.01
     ]
-    return (f"the data are unlike what the regression predicts in: {', '.join(unlike)}",) if unlike else ()
+    problem = f"the regression does not predict {', '.join(unlike)}: do not use its intervals there"
+    return (problem,) if unlike else ()
 
 
 def _score_of_category(settings: RanksSettings, data: RankData) -> FloatArray:
@@ -152,7 +153,6 @@ def _pairs(
 def _dataset(
     settings: RanksSettings, data: RankData, *, expected: FloatArray, power: Mapping[str, FloatArray]
 ) -> xr.Dataset:
-    """Curves of the expected score, and the power behind ``pairs.csv``."""
     quantile = [settings.tail, 0.5, 1 - settings.tail]
     curves = ("quantile", "model", "length"), np.quantile(expected, quantile, axis=0)
     coords: dict[str, Any] = {"model": data.model.astype(object), "length": np.unique(data.window_length)}

@@ -103,8 +103,8 @@ def said_of_scores(separation: pd.DataFrame) -> str:
         for first, second, score, effect in best[["first", "second", "score", "effect"]].itertuples(index=False)
     ]
     return (
-        f"Most clearly differ {'; '.join(pairs)} (`separation.csv`). The best of several scores is too large by "
-        "chance: choose on one half of the windows and report on the other."
+        f"Pairs of models differ most clearly in these scores: {'; '.join(pairs)} (`separation.csv`). The best of "
+        "several scores is too large by chance: choose on one half of the windows and report on the other."
     )
 
 

@@ -15,10 +15,10 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import validate_bet_study
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes
-from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
+from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, table_of
 from shannon_game.experiments.studies.table_file import OneTable
 from shannon_game.inference.settings import Positive, Settings
 
@@ -97,7 +97,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     return _study_of(settings.read("bet", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
-@in_notebook
+@of_frames(BetLayout)
 def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -> xr.Dataset:
     """Make a bet study of a DataFrame; the columns may have other names, see `columns`.
 
@@ -108,8 +108,6 @@ def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -
         all rows of one participant and item.
     name : str, optional
         Of the study.
-    **settings
-        Fields of :class:`BetLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
 
     Returns
     -------
@@ -182,7 +180,6 @@ def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) 
 
 
 def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:
-    """What lies on anything else, and on the words, as shares of each answer's total."""
     total, stake = settings.total, np.nan_to_num(table["stake"])
     sums: FloatArray = np.bincount(answer.of_row, weights=stake).astype(np.float64)
     staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
@@ -195,7 +192,7 @@ def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArr
     if bad.any():
         at = int(np.argmax(bad))
         where = f"in the answer that begins in {table.where(answer.first[at])} ({int(bad.sum())} such)"
-        right = f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total says what an answer has"
+        right = f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total=NUMBER sets the total"
         raise table.error(f"adds up to {(sums + other)[at]:g} {where}, {right}", "stake")
     table.note(f"answers that did not add up to {total:g} exactly; made to", off > 1e-6 * total)
     if settings.extremes is not None:

@@ -20,12 +20,13 @@ def answer_notes(study: xr.Dataset) -> list[Note]:
     unit = "answers" if words.human is not None else "shares of answers (their sum)"
     notes = [
         (
-            f"{unit} of several words, of which the word rules {rules.name!r} take the first: {_most_frequent(words)}",
+            f"{unit} of several words, of which the word rules {rules.name!r} of the study take the first "
+            f"(experiment.words.pieces takes others): {_most_frequent(words)}",
             sum(times for _, times in words.human_cut.values()),
         ),
         (
-            f"{unit} that are no word by the word rules {rules.name!r}, left out (experiment.words.non_answers lists "
-            "them)",
+            f"{unit} that are no word by the word rules {rules.name!r}, left out (experiment.words.more_non_answers "
+            "adds to them)",
             words.human_missing.get("no answer", 0),
         ),
     ]
@@ -40,7 +41,7 @@ def answer_warnings(words: StudyWords) -> tuple[str, ...]:
     return (
         f"{share:.1%} of people's answers are several words, of which only the first counts: {_most_frequent(words)}. "
         "experiment.words.pieces=join keeps all their words, drop leaves such answers out, and "
-        "experiment.words.non_answers=[...] names those that are no word",
+        "experiment.words.more_non_answers=[...] names those that are no word",
     )
 
 

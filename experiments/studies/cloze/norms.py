@@ -191,7 +191,6 @@ class _Source:
 
 @contextmanager
 def _opened(path: Path, file: str) -> Iterator[IO[str]]:
-    """Text of a file, also in an archive; old corpora are Windows-1252."""
     if not zipfile.is_zipfile(path):
         content = path.read_bytes()
         try:

@@ -84,7 +84,6 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
 
 
 def _place(settings: ProvoSettings) -> tuple[Path, str]:
-    """Where the data are, and in which layout."""
     root, layout = settings.root or public_folder("provo"), settings.layout
     if root is None:
         raise InputError(

@@ -215,7 +215,6 @@ def parse(files: Mapping[str, bytes]) -> xr.Dataset:
 
 
 def _passages(files: Mapping[str, bytes], prefix: str) -> list[tuple[tuple[str, int], _Entry, str]]:
-    """Passage and word, entry, and file, in the order of the passages' numbers; a blank answer is a bare NaN there."""
     found: dict[str, tuple[str, dict[str, _Entry]]] = {}
     for name in (name for name in files if name.startswith(prefix)):
         passages = checked(_PASSAGES.validate_python, parse_json(files[name], name, nan=""), name)
@@ -235,7 +234,6 @@ def _without_dashes(context: str) -> str:
 
 
 def _samples(entry: _Entry) -> Iterator[tuple[str, str, int, float]]:
-    """Words of an entry: source, word, count, log-probability; words that were only scored have the count 0."""
     yield "corpus", entry.original.pred, 0, entry.original.cond_log_prob
     for one in entry.human:
         yield "human", one.pred, 0, one.cond_log_prob

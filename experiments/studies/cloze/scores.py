@@ -5,7 +5,7 @@ file                      what it is
 ========================  ===========================================================================================
 a table (CSV, Parquet)    one row per word or token with its value, such as the data frame to which R's pangoling adds
                           ``causal_words_pred()`` (ln p by default; ``log.p`` sets the base), or pairs of minicons
-``.jsonl`` of lists       one line a context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
+``.jsonl`` of lists       one line per context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
                           ``token_score()`` of minicons gives them (ln p by default)
 ``.jsonl`` of objects     ``samples_TASK_TIME.jsonl`` of lm-evaluation-harness (``--log_samples``), requests of the kind
                           loglikelihood: a context, a continuation, and ln p of all its tokens
@@ -139,7 +139,6 @@ def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[st
 
 
 def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:
-    """Log-probabilities in nats of values on the scale of the file."""
     scale = file.scale
     if scale is None:
         right = "logprob_nats, logprob_bits, surprisal_nats, surprisal_bits or probability"

@@ -12,12 +12,12 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSettings, named_columns
 from shannon_game.experiments.studies.cloze.table_rows import study_of_rows
 from shannon_game.experiments.studies.cloze.table_wide import long_table
 from shannon_game.experiments.studies.parsing import Note
-from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
+from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.survey_export import without_survey_headers
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
@@ -60,7 +60,7 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     return _study(read_table(path, of="answer", how=settings, wanted=wanted, once=False), settings, path.stem)
 
 
-@in_notebook
+@of_frames(ClozeRowSettings)
 def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) -> xr.Dataset:
     """Make a cloze study of a DataFrame: the same as :func:`cloze_table` makes of a file.
 
@@ -70,9 +70,6 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
         One row per answer, or a context and answer with a count or a proportion. Answers are strings.
     name : str, optional
         Of the study, for titles and messages.
-    **settings
-        Fields of :class:`ClozeRowSettings`. Without ``columns`` those are read that bear the names of
-        :class:`ClozeColumns`.
 
     Returns
     -------

@@ -191,7 +191,6 @@ def _refuse_again(table: Table, rows: pd.DataFrame) -> None:
 
 
 def _of_people(table: Table, rows: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
-    """Variables of people's answers."""
     arrays: dict[str, NDArray[Any]] = {"response_item": rows["item"].to_numpy(dtype=np.int32)}
     arrays["response_word"] = words.get_indexer(pd.Index(rows["word"])).astype(np.int32)
     weight = rows["weight"].to_numpy(dtype=float)
@@ -229,7 +228,6 @@ def _with_scores(
 
 
 def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
-    """Variables of models' words; an entry is a context and a model."""
     asked = models.groupby(["item", "model"], sort=False)
     entries = models[~models.duplicated(["item", "model"])]
     entry_model, names = pd.factorize(entries["model"])

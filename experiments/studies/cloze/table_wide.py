@@ -28,7 +28,6 @@ def long_table(table: Table, wide: WideColumns, columns: ClozeColumns | None) ->
 
 
 def _of_contexts(table: Table, wide: WideColumns, columns: ClozeColumns) -> tuple[Table, ClozeColumns]:
-    """Every answer of a context has a column, and one of its count or proportion."""
     patterns = {"response": str(wide.answers), "count": wide.counts, "proportion": wide.proportions}
     found = {what: _matching(table, pattern) for what, pattern in patterns.items() if pattern is not None}
     for star in dict.fromkeys(star for its in found.values() for star in its):
@@ -82,7 +81,6 @@ def _long(
 
 
 def _matching(table: Table, pattern: str) -> dict[str, str]:
-    """Columns that fit a pattern, in the table's order, by what stands for its ``*``."""
     start, star, end = pattern.partition("*")
     fits = re.compile(f"{re.escape(start)}(.+){re.escape(end)}" if star else re.escape(start), flags=re.DOTALL)
     # StartDate and Status, which a survey adds, are no questions that a pattern means

@@ -107,7 +107,6 @@ def read_token(word: str, question: Mapping[str, Any]) -> str:
 
 
 def _with_answers(questions: Sequence[dict[str, Any]], free: pd.DataFrame, served: xr.Dataset) -> list[dict[str, Any]]:
-    """Add the tokens that people answered to the candidates of their items, with the generator's probability."""
     generator = served.attrs["generator"]
     place = {token: at for at, token in enumerate(served["token"].to_numpy().tolist())}
     row = {name: at for at, name in enumerate(item_labels(served).astype(str).tolist())}

@@ -43,7 +43,6 @@ def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset
 
 
 def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame:
-    """Words of language models on the contexts that people answered."""
     table = read_table(Path(str(settings.model_words)), of="word", wanted=_MODEL_COLUMNS)
     hint = f"study.model_words is a table with {', '.join(_MODEL_COLUMNS)}"
     table.check_columns({name: name for name in _MODEL_COLUMNS}, hint)

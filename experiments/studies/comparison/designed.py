@@ -119,7 +119,6 @@ def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
 def _with_models(
     study: xr.Dataset, logprob: Mapping[str, NDArray[np.floating]], target: NDArray[np.intp], generator: str
 ) -> xr.Dataset:
-    """Put the language models in the place of the generator alone."""
     place = {token: number for number, token in enumerate(study["token"].values.tolist())}
     candidate = study["candidate_token"].values
     known = study["candidate_source"].values != "padding"

@@ -77,7 +77,6 @@ def _parsed(settings: LmGameSettings) -> xr.Dataset:
 
 
 def _rows(parsed: xr.Dataset) -> pd.DataFrame:
-    """Answers, and which are automatic: target and candidate are one string."""
     names = ("row_id", "participant", "guess", "question", "sample_index")
     rows = pd.DataFrame({name: parsed[name].to_numpy() for name in names})
     item, question, shown = parsed["item"].to_numpy(), rows["question"].to_numpy(), rows["sample_index"].to_numpy()

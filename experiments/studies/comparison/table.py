@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
     Asked,
@@ -30,7 +30,7 @@ from shannon_game.experiments.studies.comparison.table_columns import (
     ComparisonLayout,
 )
 from shannon_game.experiments.studies.parsing import Note, add_notes, counting, shown
-from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
+from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
 
@@ -70,7 +70,7 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 
 
-@in_notebook
+@of_frames(ComparisonLayout)
 def comparison_study(
     answers: pd.DataFrame | None,
     candidates: pd.DataFrame,
@@ -100,10 +100,9 @@ def comparison_study(
         ``batch`` if there were several.
     name : str, optional
         Of the study.
-    **settings
-        ``columns``, ``percent``, ``extremes``, ``missing``: see :class:`ComparisonTableSettings`.
-        ``columns={"participant": "worker"}`` says that a column has another name, and
-        ``{"answers": {"item": "question"}}`` that it has in the answers alone.
+    columns : dict, optional
+        ``{"participant": "worker"}`` says that a column has another name, and ``{"answers": {"item": "question"}}``
+        that it has in the answers alone.
 
     Returns
     -------
@@ -180,7 +179,6 @@ _NO_ANSWERS: Mapping[str, Any] = {
 
 
 def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[str, Any], list[str]]:
-    """What is asked, the variables of the candidates, and the names of the language models."""
     pairs = columns.read(given, "pairs", PAIRS, OPTIONAL)
     models = _models(given)
     of = pairs.groups("item", what="item")
@@ -225,7 +223,6 @@ def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[st
 
 
 def _check_draws(pairs: Table, item: NDArray[np.intp], names: list[str]) -> None:
-    """Refuse a draw that an item has twice, and items with other numbers of draws where no column says why."""
     twice = pd.DataFrame({"item": item, "draw": pairs["draw"]}).duplicated().to_numpy()
     right = "number every draw of an item, those that gave the same token too"
     pairs.refuse(twice, "draw", lambda row: f"which item {shown(names[item[row]])} has before; {right}")

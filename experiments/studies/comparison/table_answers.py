@@ -56,7 +56,6 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
 
 
 def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
-    """Reports as probabilities strictly between 0 and 1."""
     percent, top = settings.percent, 100 if settings.percent else 1
     report = table.shares("report", percent=percent)
     # a cell with a percent sign says its scale itself
@@ -70,7 +69,7 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
         moved = (report < low) | (report > high)
         table.note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved)
         report = np.clip(report, low, high)
-    instead = "extremes=[1,99]" if percent else "extremes=[.01,.99]"
+    instead = "extremes=[1,99]" if percent else "extremes=[0.01,0.99]"
     should = f"a {'percentage' if percent else 'probability'} strictly between 0 and {top}: 0 and {top} mean an "
     should += f"infinite ratio, so say what stands for them, such as study.{instead}"
     should += "" if percent else "; study.percent=true reads percentages"

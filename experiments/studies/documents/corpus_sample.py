@@ -184,7 +184,6 @@ def _check_column(column: str, names: Sequence[str], source: object) -> None:
 
 @contextmanager
 def _one_line(source: object) -> Iterator[None]:
-    """Say in one line why something cannot be read."""
     try:
         yield
     except InputError:

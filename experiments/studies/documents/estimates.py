@@ -22,7 +22,7 @@ class EstimatesColumns(Columns):
     source: Annotated[Text, "id"] = "source"
     """The study that an estimate is from."""
     estimate: Annotated[Text, "number"] = "estimate"
-    """In one unit for all studies: bits a character where tokenizers differ."""
+    """In one unit for all studies: bits per character where tokenizers differ."""
     se: Annotated[Text, "number"] = "se"
     """Its standard error."""
     group: Annotated[Text | None, "id"] = None
@@ -35,7 +35,7 @@ class EstimatesSettings(OneTable):
     columns: EstimatesColumns = EstimatesColumns()
     """Names of its columns."""
     units: str = ""
-    """Unit of the estimates, for tables and figures, such as bits a character."""
+    """Unit of the estimates, for tables and figures, such as bits per character."""
 
 
 @loader(EstimatesSettings)

@@ -64,7 +64,6 @@ def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
 
 
 def _names(game: GameFiles, settings: LmGameDocumentsSettings) -> tuple[list[str], int]:
-    """Names of the documents to read, in the order of their numbers, and how many files are something else."""
     there = list(game.manifest) if game.verify else game.files.listed(DOCUMENT_FOLDER)
     numbers = {name: int(found[1]) for name in there if (found := _NAME.fullmatch(name))}
     others = 0 if game.verify else len(there) - len(numbers)

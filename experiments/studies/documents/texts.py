@@ -14,7 +14,7 @@ import xarray as xr
 from pydantic import AfterValidator, Field
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.documents.regions import Spans, delimited, is_delimiter, regions_of_columns
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
@@ -111,6 +111,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     )
 
 
+@of_frames(TextsSettings, but=["path"])
 def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts", **settings: Any) -> xr.Dataset:
     """Make a documents study of texts, or of a DataFrame with a text in each row.
 
@@ -120,8 +121,6 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
         Texts, or a table with a column ``text``.
     name : str, optional
         Of the study.
-    **settings
-        Fields of :class:`TextsSettings` but for the path, such as ``id_field="item"``.
 
     Returns
     -------
@@ -183,7 +182,6 @@ def _rows(table: Table, settings: TextsSettings, notes: Counter[str]) -> list[Do
 def _with_regions(
     documents: list[Document], settings: TextsSettings, notes: Counter[str], *, source: object
 ) -> list[Document]:
-    """Regions between delimiters; those of columns are there."""
     mark = settings.regions
     if mark is None or isinstance(mark, tuple) or not is_delimiter(mark):
         if mark is not None and not any(document.regions for document in documents):
@@ -225,7 +223,6 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
 
 
 def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> str:
-    """Decode one file and repair its line ends."""
     encoding = codecs.lookup(settings.encoding).name
     is_utf8 = encoding == "utf-8"
     mark = next((name for bom, name in _MARKS.items() if content.startswith(bom)), None)

@@ -126,7 +126,6 @@ def document_file(number: int) -> str:
 
 
 def _read_documents(game: GameFiles, numbers: Sequence[int]) -> pd.DataFrame:
-    """Tokens of the documents in their order, and the character at which each starts."""
     found = []
     for number, (name, content) in zip(numbers, game.read([document_file(number) for number in numbers]), strict=True):
         # half of a surrogate pair becomes U+FFFD, as any other part of a character
@@ -140,13 +139,11 @@ def _read_documents(game: GameFiles, numbers: Sequence[int]) -> pd.DataFrame:
 
 
 def _words(rows: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which targets are whole words."""
     pairs = zip(rows["target"], rows["following"], strict=True)
     return np.array([is_word_position(token, following) for token, following in pairs], dtype=bool)
 
 
 def _read_rows(content: bytes, source: str) -> tuple[pd.DataFrame, list[Note]]:
-    """Guesses of everybody in the order of ``row_id``, that in which they were given, and what is to be noted."""
     data = checked(_ROWS.validate_python, parse_json(content, source), source, _ROW_FIELDS)
     if not data:
         raise InputError(f"is an empty list, should hold [{', '.join(_ROW_FIELDS)}]", source=source)
@@ -168,7 +165,6 @@ def _read_rows(content: bytes, source: str) -> tuple[pd.DataFrame, list[Note]]:
 
 
 def _read_stored(game: GameFiles) -> tuple[dict[str, Any], list[str]]:
-    """Variables of the accuracies that the files hold, and the files that are not there."""
     entries: list[tuple[str, float, str, int, str]] = []
     missing = []
     for name, (tokens, n) in _STORED.items():

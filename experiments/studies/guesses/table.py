@@ -14,10 +14,10 @@ from pydantic import model_validator
 from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
-from shannon_game.experiments.studies.plain_table import Columns, Table, in_notebook, table_of
+from shannon_game.experiments.studies.plain_table import Columns, Table, table_of
 from shannon_game.experiments.studies.table_file import OneTable
 from shannon_game.inference.settings import Settings
 
@@ -91,7 +91,7 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     return _study_of(settings.read("guess", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
-@in_notebook
+@of_frames(GuessLayout)
 def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings: Any) -> xr.Dataset:
     """Make a guess study of a DataFrame; the columns may have other names, see `columns`.
 
@@ -99,12 +99,9 @@ def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings:
     ----------
     guesses : pandas.DataFrame
         One row per guess, in the order in which each participant guessed: ``participant``, ``document``, ``position``
-        (words or tokens before the target, 0 for the first of the document), ``target`` and ``guess``.
+        (words or tokens before the target, 0 for the first of the document), ``target`` and ``guess``, or ``correct``.
     name : str, optional
         Of the study.
-    **settings
-        Fields of :class:`GuessLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
-        With one of right and wrong (``correct``), ``target`` and ``guess`` may lack.
 
     Returns
     -------
@@ -192,7 +189,6 @@ def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
 
 
 def _check_contradictions(table: Table, correct: NDArray[np.bool_]) -> None:
-    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass."""
     guess, target = table["guess"], table["target"]
     wrong = ~correct & (guess == target)
     right = correct & (bare(guess) != bare(target))

@@ -147,7 +147,6 @@ def _literal(text: str) -> Any:
 
 
 def _read_sheet(content: bytes, place: str) -> list[list[Any]]:
-    """Read the cells of a workbook's only sheet, from A1 on."""
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 - few studies need it
 
     try:

@@ -12,9 +12,9 @@ import xarray as xr
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.rankings.study import validate_ranking_study
 from shannon_game.experiments.harness.csv_tables import write_csv
-from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.parsing import add_notes
-from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.plain_table import Groups, Table, specification, table_of
 from shannon_game.experiments.studies.table_file import OneTable
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
     return _study(settings.read("ranked token", _REQUIRED), settings.path.stem)
 
 
-@in_notebook
+@of_frames()
 def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dataset:
     """Make a ranking study of a DataFrame.
 
@@ -125,7 +125,6 @@ _NEEDS = f"it needs {', '.join(_REQUIRED)}"
 
 
 def _ranks(table: Table, of: Groups) -> NDArray[np.int64]:
-    """Ranks, which are 1, 2, 3, ... for every reference token."""
     rank = pd.Series(table["rank"].astype(np.int64))
     expected = rank.groupby(of.of_row).rank(method="first").to_numpy().astype(np.int64)
 

@@ -71,14 +71,14 @@ def test_zero_stakes_are_refused_or_counted() -> None:
         bet_perplexity(study, posterior=False)
     result = bet_perplexity(study, posterior=False, zero="count")
     assert result.table.loc[0, ["n_zero", "n_responses"]].tolist() == [1, 5]
-    assert any("put nothing on what came" in text for text in result.warnings)
+    assert any("put nothing on the word that came" in text for text in result.warnings)
     assert np.isposinf(result.tables["items"].loc[1, "loss_nats_lm"])
 
 
 def test_a_study_without_models_needs_a_vocabulary() -> None:
     study = bet_study().drop_dims("model").drop_vars("model", errors="ignore")
     del study.attrs["generator"]
-    with pytest.raises(InputError, match=r"back_offs: is null, but the study has no model and no vocabulary"):
+    with pytest.raises(InputError, match=r"back_offs: is None, but the study has no model and no vocabulary"):
         bet_perplexity(study, posterior=False)
     result = bet_perplexity(study, posterior=False, vocab_size=1000)
     assert result.table.loc[result.table["kind"] == "bets", "back_off"].tolist() == ["uniform"]

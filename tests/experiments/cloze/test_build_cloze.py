@@ -73,7 +73,7 @@ def found(root: Path, store: Path) -> ExperimentResult:
 
 @pytest.fixture(scope="module")
 def built(found: ExperimentResult, tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
-    return cloze_file(path=found.files["study.nc"](tmp_path_factory.mktemp("outputs") / "study.nc"))
+    return cloze_file(path=found.writers["study.nc"](tmp_path_factory.mktemp("outputs") / "study.nc"))
 
 
 def test_the_study_holds_people_and_all_players(found: ExperimentResult, built: xr.Dataset) -> None:
@@ -160,7 +160,7 @@ def test_numbers_do_not_depend_on_batches_order_or_what_else_is_asked(
         job = run_experiment(
             *overrides(root, tmp_path / str(number), "experiment.n_samples=150", "experiment.nucleus=[0.8]", *more)
         )
-        path = job.files["study.nc"](tmp_path / f"{number}.nc")
+        path = job.writers["study.nc"](tmp_path / f"{number}.nc")
         other = cloze_file(path=path)
         kept = np.flatnonzero(np.isin(built["item"], other["item"]))
         both = (take_contexts(built, kept), other)
@@ -228,7 +228,7 @@ def model_settings(root: Path) -> dict[str, str]:
 
 
 def written(result: ExperimentResult, folder: Path) -> xr.Dataset:
-    return cloze_file(path=result.files["study.nc"](folder / "study.nc"))
+    return cloze_file(path=result.writers["study.nc"](folder / "study.nc"))
 
 
 def test_nothing_to_ask(root: Path, store: Path) -> None:

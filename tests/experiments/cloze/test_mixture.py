@@ -30,7 +30,7 @@ def test_the_table_follows_from_the_items() -> None:
         columns = [own["probability_people"], own["probability_model"], rest]
         again = held_out_mixture(np.stack(columns, axis=1), own["text_id"])
         np.testing.assert_allclose(own["loss_both_nats"], again.loss_nats, rtol=1e-6)
-    assert "6 texts: weights" in result.warnings[-1]
+    assert "6 texts give rough weights" in result.warnings[-1]
 
 
 def two_kinds_of_words(share_of_people: float) -> pd.DataFrame:
@@ -76,5 +76,5 @@ def test_what_is_refused() -> None:
     study = cloze_simulated(n_items=6, items_per_text=6, vocab_size=40)
     with pytest.raises(InputError, match=r"model 'mixture': has 6 contexts .* of 1 text; weights need two texts"):
         mixture(study)
-    with pytest.raises(InputError, match=r"experiment.vocab_size: is 3, should be at least"):
+    with pytest.raises(InputError, match=r"vocab_size: is 3, should be at least"):
         mixture(cloze_simulated(n_items=12, items_per_text=3, vocab_size=40), vocab_size=3)

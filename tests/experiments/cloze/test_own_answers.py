@@ -115,7 +115,7 @@ def test_contexts_are_named_by_their_own_ids(item: Any, found: list[str]) -> Non
 
 
 def test_an_unknown_context_is_answered_with_the_nearest() -> None:
-    with pytest.raises(InputError, match=r"experiment.item: is 'S22'; .* did you mean 'S2'\?"):
+    with pytest.raises(InputError, match=r"item: is 'S22'; .* did you mean 'S2'\?"):
         tvd(own_study(), item="S22")
     with pytest.raises(InputError, match=r"is 'x'; .* contexts are S1, S2, S3"):
         tvd(own_study(), item="x")

@@ -268,7 +268,7 @@ def test_times_of_other_words_and_outside_the_range_are_left_out(tmp_path: Path)
     result = reading_times(texts_of(words), **given, columns={"participant": "who", "word": "word"})
     said = " ".join(result.warnings)
     assert f"{N_READERS} times are of a word that is another one" in said
-    assert "2 times are outside experiment.fastest and slowest" in said
+    assert "2 times are outside fastest and slowest" in said
     items = result.tables["items"].set_index(["text_id", "word_num"])
     assert items.loc[("s3", 5), "n_times"] == 0
     # without numbers a word is found where its text has it once
@@ -317,8 +317,8 @@ def test_people_and_scored_models_stand_side_by_side(study: xr.Dataset, tmp_path
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
-        (None, {}, "experiment.times: is needed: a table with text_id, word_num and time"),
-        ({"text_id": ["1"], "word_num": [2], "ms": [200]}, {}, "experiment.columns.time=NAME"),
+        (None, {}, "is needed: times=.*, a table with text_id, word_num and time"),
+        ({"text_id": ["1"], "word_num": [2], "ms": [200]}, {}, "columns={'time': 'NAME'}"),
         (
             {"text_id": ["x"], "word_num": [2], "time": [200]},
             {},
@@ -328,7 +328,7 @@ def test_people_and_scored_models_stand_side_by_side(study: xr.Dataset, tmp_path
         ({"text_id": ["1"], "word_num": ["two"], "time": [1]}, {}, "word_num: is 'two'"),
         ({"text_id": ["1"], "word_num": [3], "time": [200]}, {}, "has 1 times of words with a surprisal of people"),
         ({"text_id": ["1"], "word_num": [3], "time": [2]}, {"controls": ["f"]}, "f"),
-        ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is null, and so is columns.word"),
+        ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is None, and so is columns.word"),
         ({"text_id": ["1"], "time": [2]}, {"columns": {"context_id": "text_id"}}, "has no ids"),
         ({"text_id": ["1"], "word_num": [3], "time": [2]}, {"surprisal": Path("no.csv")}, "no such file"),
     ],

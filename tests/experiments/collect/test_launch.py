@@ -95,7 +95,7 @@ def test_other_questions_or_another_consent_are_another_study(
         app(CollectSettings(**SMALL), other, database)
     consent = tmp_path / "consent.md"
     consent.write_text("Another text.")
-    with pytest.raises(InputError, match=r'experiment\.consent\.en: is \["Another text\.", '):
+    with pytest.raises(InputError, match=r'consent\.en: is \["Another text\.", '):
         app(CollectSettings(**SMALL, consent=consent), study, database)
     with pytest.raises(InputError, match=r"languages: names en and de, .*write .*consent\.de\.md"):
         app(CollectSettings(**SMALL, consent=consent, languages=("en", "de")), study, database)

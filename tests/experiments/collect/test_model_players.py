@@ -177,7 +177,7 @@ def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
 
 def test_a_model_is_named(tmp_path: Path) -> None:
     url = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
-    with pytest.raises(InputError, match="players: is 'model', and model= names none"):
+    with pytest.raises(InputError, match="players: is 'model', and"):
         run_experiment("+exp=collect", *TINY, "experiment.players=model", url)
 
 

@@ -45,17 +45,17 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     assert result.table["n_answers"].tolist() == [3 * 4, 3 * 4]
     assert row["n_sent"] >= 3 * (1 + 1 + 4) - 3
     assert row["verdict"] in ("enough draws", "doubtful", "too few")
-    about = "noise" if row["verdict"] == "too few" else "the verdict on people counts draws only"
+    about = "too few" if row["verdict"] == "too few" else "the verdict on people counts"
     assert any(about in warning for warning in result.warnings)
     assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
-    assert "3 players gave" in result.text
-    result.files["study.nc"](tmp_path / "study.nc")
+    assert "3 players gave" in result.answer
+    result.writers["study.nc"](tmp_path / "study.nc")
     assert (tmp_path / "study.nc").stat().st_size > 0
     # what they left is a study like any other
     again = run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "players=human")
     exact = again.table[again.table["rounding"] == "none"]
     assert exact["perplexity"].item() == pytest.approx(row["perplexity"])
-    with pytest.raises(InputError, match=r"experiment\.database: is .*where these players have played before; .*seed="):
+    with pytest.raises(InputError, match=r"database: is .*where these players have played before; .*seed="):
         run_experiment(*command)
 
 

@@ -79,7 +79,7 @@ def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> ExperimentRes
 
 def written(result: ExperimentResult, folder: Path) -> xr.Dataset:
     """The study as its file has it."""
-    result.files["study.nc"](folder / "study.nc")
+    result.writers["study.nc"](folder / "study.nc")
     return comparison_file(path=folder / "study.nc")
 
 

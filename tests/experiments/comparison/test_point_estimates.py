@@ -285,7 +285,7 @@ def test_derived_columns_follow_from_the_repeats() -> None:
 
 def test_word_tokens_warn_that_the_reference_is_all_items() -> None:
     filtered = run_experiment("+exp=perplexity", "study.items=word_tokens", *TINY)
-    assert "L_G and the true losses over all 30 reference items" in filtered.warnings[0]
+    assert "generator's loss over all 30 reference items" in filtered.warnings[0]
     same = run_experiment("+exp=perplexity", "study.items=word_tokens", "estimator.reference=asked", *TINY)
     assert not any("reference items" in text for text in same.warnings)
 

@@ -23,7 +23,7 @@ def test_what_a_run_writes(tmp_path: Path) -> None:
     assert result.table["true_variance_nats2"].tolist() == [1.0]
     write_outputs(tmp_path, config(*arguments), job.study, result)
     assert (tmp_path / "figures" / "shared_belief.png").is_file()
-    assert "compared two tokens or more of one item" in (tmp_path / "report.md").read_text()
+    assert "repeated comparisons by" in (tmp_path / "report.md").read_text()
 
 
 def test_where_the_scale_comes_from() -> None:
@@ -49,7 +49,7 @@ def test_what_is_said_of_one_belief() -> None:
             shuffled[same] = shuffled[rng.permutation(same)]
     result = shared_belief(study.assign(report=("response", shuffled)))
     assert result.table["p_shared"].iloc[0] > 0.05
-    assert "as chance makes them where they share one belief" in result.text
+    assert "People may share one belief" in result.text
 
 
 def test_the_public_answers_cannot_say(lm_game_root: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_model_that_says_what_it_believes(known) -> None:
 
 def test_its_studies_are_read_and_asked_like_any_other(known, tmp_path: Path) -> None:
     _, result, _, _ = known
-    result.files["studies"](tmp_path / "studies")
+    result.writers["studies"](tmp_path / "studies")
     assert sorted(path.name for path in (tmp_path / "studies").iterdir()) == ["api_options.nc", "api_verbalised.nc"]
     for name, people in (("api_verbalised", ["api (target A)", "api (target B)"]), ("api_options", ["api"])):
         back = comparison_file(path=tmp_path / "studies" / f"{name}.nc")
@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_counted_listed_and_left_out(tmp_path: Path) -> N
     answers = result.tables["answers"]
     assert answers["report"].isna().sum() == sum(lost)
     assert f"{sum(lost)} of" in result.warnings[0]
-    result.files["studies"](tmp_path / "studies")
+    result.writers["studies"](tmp_path / "studies")
     back = comparison_file(path=tmp_path / "studies" / "api_verbalised.nc")
     assert back.sizes["response"] == 2 * len(pairs.target) - sum(lost)
 
@@ -211,7 +211,7 @@ def test_nothing_readable_makes_no_study(tmp_path: Path) -> None:
     assert table.loc["verbalised", "verdict"] == "no answer"
     assert table.loc["options", "verdict"].tolist() == ["no answer", "no answer"]
     assert (table.loc["verbalised", "n_unreadable"] == table.loc["verbalised", "n_questions"]).all()
-    result.files["studies"](tmp_path / "studies")
+    result.writers["studies"](tmp_path / "studies")
     assert list((tmp_path / "studies").iterdir()) == []
 
 
@@ -252,7 +252,7 @@ def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
 
 def test_a_study_without_answers_needs_to_be_told_what_to_ask(tmp_path: Path) -> None:
     study = prepared("+exp=perplexity", *SMALL).study.isel(response=slice(0))
-    with pytest.raises(InputError, match=r"experiment\.candidates=10 asks about the first"):
+    with pytest.raises(InputError, match=r"candidates=10 asks about the first"):
         asked_pairs(study, TextPlayersSettings())
     pairs = asked_pairs(study, TextPlayersSettings(candidates=3))
     asked = np.flatnonzero((study["item_set"].to_numpy() != "") & study["selected"].to_numpy())

@@ -59,7 +59,7 @@ def test_studies_without_a_group_are_pooled_together(tmp_path: Path) -> None:
         ({"se": [0.05, 0, 0.06, 0.1, 0.1]}, {"group": "model"}, "se.*above 0"),
         ({"estimate": ["x", 1, 1, 1, 1]}, {"group": "model"}, "estimate: is 'x' in line 2"),
         ({}, {}, "there twice|twice"),
-        ({}, {"se": "error"}, "study.columns.se=NAME"),
+        ({}, {"se": "error"}, "columns={.se.: .NAME.}"),
         ({"model": ["small", "small", "small", "small2", "large"]}, {"group": "model"}, "the only study of 'small2'"),
     ],
 )

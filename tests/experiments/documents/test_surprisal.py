@@ -377,12 +377,12 @@ def test_pseudo_log_likelihoods_have_columns_of_their_own(method: str, tmp_path:
 
 def test_a_method_takes_its_own_models_and_settings(root: Path, tmp_path: Path) -> None:
     tiny_models.save_masked(tmp_path / "bert", "bert")
-    with pytest.raises(InputError, match=r"experiment\.method=pll"):
+    with pytest.raises(InputError, match=r"method=.pll."):
         experiments.surprisal(["Rain fell."], models=[str(tmp_path / "bert")], store=tmp_path / "store")
     refused: list[tuple[list[str], dict[str, int], str]] = [
         ([str(root / "a")], {}, "fills no masks"),
         ([], {}, "needs masked models"),
-        ([str(tmp_path / "bert")], {"window": 20}, "experiment.window: is 20"),
+        ([str(tmp_path / "bert")], {"window": 20}, "window: is 20"),
     ]
     for models, settings, message in refused:
         with pytest.raises(InputError, match=message):

@@ -118,7 +118,7 @@ def test_what_is_wrong_is_said(root: Path, override: str, message: str) -> None:
 
 
 def test_an_existing_tokenizer(root: Path, found: ExperimentResult, tmp_path: Path) -> None:
-    found.files["model"](tmp_path / "model")
+    found.writers["model"](tmp_path / "model")
     again = run_experiment(*overrides(root, f"experiment.shape.tokenizer={tmp_path / 'model'}"))
     # the very tokens, so the very losses
     assert again.table["loss_nats"].tolist() == found.table["loss_nats"].tolist()

@@ -216,5 +216,5 @@ def test_an_unconverged_posterior_is_said_wherever_a_reader_looks(tiny: Run) -> 
     result = tiny[2]
     assert result.gate_failed
     assert not result.table["converged"].any()
-    assert result.warnings[0].startswith("the posterior did not converge, do not use it")
+    assert result.warnings[0].startswith("the posterior of accuracy did not converge")
     assert "did NOT converge" in result.text

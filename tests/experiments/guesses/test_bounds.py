@@ -86,7 +86,7 @@ def test_bounds_hold_the_entropy_of_a_simulated_text() -> None:
 def test_without_a_vocabulary_there_is_no_upper_bound(tmp_path: Path) -> None:
     result = bounds(guess_study(pd.read_csv(write(tmp_path))))
     assert result.table["upper_nats"].isna().tolist() == [True, False, True]
-    assert any("needs experiment.vocab_size" in text for text in result.warnings)
+    assert any("vocab_size" in text for text in result.warnings)
 
 
 def test_ranks_by_length(tmp_path: Path) -> None:

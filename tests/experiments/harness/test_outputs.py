@@ -151,9 +151,9 @@ def test_config_hash_follows_the_numbers_only(cfg):
 def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_more, n_rows):
     names = ["player", *some, *(f"more_{i}" for i in range(n_more)), "verdict", "converged"]
     table = pd.DataFrame({name: [1000.0 * at + row for row in range(n_rows)] for at, name in enumerate(names)})
-    result = ExperimentResult(table, xr.Dataset(), {}, "how\n\n- **people**: 9")
+    result = ExperimentResult(table, xr.Dataset(), {}, "People lose 9 nats.\n\nhow")
     lines = result.report.splitlines()
-    assert lines[0] == "- **people**: 9"
+    assert lines[0] == "People lose 9 nats."
     assert {line.count("|") - 1 for line in lines if line.startswith("|")} <= set(range(3, 9))
     assert result._repr_html_().count("<th>") <= 8
     shown = result.summary()

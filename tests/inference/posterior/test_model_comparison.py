@@ -91,7 +91,7 @@ def test_groups_with_parameters_of_their_own_are_flagged() -> None:
     assert loo.total_nats > wanted  # too good, as the warning says
     table = comparison_table({"own": loo_by(idata, who)})
     assert table["n_bad_k"].item() == loo.is_bad.sum()
-    assert "not to be believed" in table["warning"].item()
+    assert "do not use the sum" in table["warning"].item()
 
 
 def test_comparison_is_paired() -> None:

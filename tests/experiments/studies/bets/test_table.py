@@ -102,7 +102,7 @@ def test_words_may_be_folded(tmp_path: Path) -> None:
         ({}, TABLE.replace("cat,dog,30", "cat,,30"), "word: is empty in line 3"),
         ({}, TABLE.replace("cat,dog,30", "cat,dog,-3"), "stake: is '-3' in line 3, should be 0 or more"),
         ({}, TABLE.replace("cat,dog,30", "cat,dog,80"), "stake: adds up to 130 in the answer that begins in line 2"),
-        ({"total": 1}, TABLE, "stake: adds up to 80 .* study.total says what an answer has"),
+        ({"total": 1}, TABLE, "stake: adds up to 80 .* total=.NUMBER. sets the total"),
         ({"columns": {"other": "rest"}}, TABLE.replace("60,40", "60,60"), "stake: adds up to 120 .* line 4"),
         ({"columns": {"other": "rest"}}, TABLE.replace("30,20", "30,21"), "rest: is .* in another row"),
         ({}, TABLE.replace("bo,q1,cat", "bo,q1,cow"), "target: is 'cow' in line 4, but 'cat' in another row"),

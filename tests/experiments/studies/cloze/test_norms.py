@@ -75,7 +75,7 @@ def test_answers_are_those_that_people_gave(root: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "data: is null; study.data=NAME is one of natural_stories: Natural Stories"),
+        ({}, "data: is None; data=.NAME. is one of natural_stories: Natural Stories"),
         ({"data": "peelle", "form": "texts"}, "form 'texts'"),
         ({"data": "ucl", "measure": "first_pas"}, "measure 'first_pas'"),
         ({"data": "natural_stories", "root": Path("/nowhere")}, "there is no all_stories.tok; it is at https"),

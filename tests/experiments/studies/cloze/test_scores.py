@@ -147,7 +147,7 @@ LP = {"scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"
         ("s.csv", PANGOLING, {**LP, "scale": None}, "scale: has no value; say what the numbers are: logprob_nats"),
         ("s.csv", PANGOLING, {**LP, "scale": "surprisal_bits"}, "is -10.9 in line 3, which is no surprisal_bits"),
         ("s.csv", PANGOLING, {**LP, "scale": "probability"}, "scale: is -10.9 in line 3, which is no probability"),
-        ("s.csv", PANGOLING, {"scale": "logprob_nats"}, r"item: is missing; .*scores=.*'context_id': NAME"),
+        ("s.csv", PANGOLING, {"scale": "logprob_nats"}, r"item: is missing; .*scores=.*'context_id': 'NAME'"),
         ("s.csv", PANGOLING.replace("tree", "x").replace("book", "y"), LP, "has the target of none of the 2 contexts"),
         ("s.csv", PANGOLING.replace("-3.6", "low"), LP, "lp: is 'low' in line 5, should be a number"),
         ("s.jsonl", "[[]]\n", {"scale": "logprob_nats"}, "has 1 lines for 2 contexts"),

@@ -74,7 +74,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
     rules = WORD_RULES["clean"]
     words = study_words(study, human=rules, model=rules, corpus=rules)
     np.testing.assert_allclose(words.human_distributions.mass, 1)
-    with pytest.raises(InputError, match=r"give study.n_answers=N"):
+    with pytest.raises(InputError, match=r"n_answers=N"):
         words.answers()
     with pytest.raises(InputError, match="the proportions of 1 contexts do not sum to 1"):
         cloze_table(path=path, columns=SHARES, proportions="refuse")
@@ -85,7 +85,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
-        ("id,text,resp,n\n1,Hi,a,\n", {}, "line 2: has no count; study.drop_incomplete=true"),
+        ("id,text,resp,n\n1,Hi,a,\n", {}, "line 2: has no count; drop_incomplete=True"),
         ("id,text,resp,n\n,Hi,a,1\n", {}, "line 2: does not say which context"),
         (
             "id,text,resp,n\n1,Hi,a,1\n1,Ho,a,1\n",
@@ -93,7 +93,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
             "text: is 'Ho' in line 3, but 'Hi' in another row of the same context",
         ),
         ("id,text,resp,n\n1,Hi,a,0\n", {}, "has no answer"),
-        ("id,resp,p\n1,a,30\n", {"columns": SHARES}, "study.percent=true reads percentages"),
+        ("id,resp,p\n1,a,30\n", {"columns": SHARES}, "percent=True reads percentages"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "proportion": "n"}}, "name the count only"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "word_num": "n"}}, "names word_num without text_id"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"n_answers": 40}, "goes with a column of proportions"),
@@ -135,7 +135,7 @@ def test_people_are_rows_and_models_have_probabilities(tmp_path: Path) -> None:
     assert study["response_count"].to_numpy().tolist() == [1, 1, 1]
     assert study["sample_count"].to_numpy().tolist() == [10_000]
     # where people have shares, one without is a mistake
-    with pytest.raises(InputError, match=r"line 2: has no proportion; study\.drop_incomplete=true"):
+    with pytest.raises(InputError, match=r"line 2: has no proportion; drop_incomplete=True"):
         cloze_table(path=written(tmp_path, table.replace("1,you,,", "1,you,0.5,")), columns=columns)
 
 

@@ -201,14 +201,14 @@ def test_questions_left_out(tmp_path: Path) -> None:
     """A set without one question is as if it had never had it; whoever answered the others answered it whole."""
     root = write_folder(tmp_path)
     (root / question_name(104)).write_bytes(b"\0" * 100)
-    with pytest.raises(InputError, match=r"doc104\.json: has 100 NUL bytes.*study\.leave_out_questions=\[104\] leaves"):
+    with pytest.raises(InputError, match=r"doc104\.json: has 100 NUL bytes.*leave_out_questions=\[104\] leaves"):
         tiny(root)
     left = tiny(root, leave_out_questions=[104])
     assert left["item"].values.tolist() == [100, 101, 102, 103, 105]
     assert left.identical(tiny(root, sets={"first": [100, 101], "second": [[103, 103], [105, 105]]}))
     assert counts(left, "on questions of no set (104, 999)") == [3]
     (root / question_name(104)).unlink()
-    with pytest.raises(InputError, match=r"1 of the 7 files needed are missing.*study\.leave_out_questions which"):
+    with pytest.raises(InputError, match=r"1 of the 7 files needed are missing.*leave_out_questions which"):
         tiny(root)
     assert left.identical(tiny(root, leave_out_questions=[104]))
 

@@ -1,0 +1,112 @@
+"""What ``help`` and ``--help`` list, and how messages name settings in Python and on the command line."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import shannon_game as sg
+from shannon_game import experiments
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.command_line import experiment_help
+from shannon_game.experiments.harness.messages import in_python
+from tests.experiments.command import run_experiment
+
+FUNCTIONS = {name: getattr(experiments, name) for name in experiments.__all__}
+WITH_SETTINGS = {name: each for name, each in FUNCTIONS.items() if hasattr(each, "settings_class")}
+
+
+@pytest.mark.parametrize("name", WITH_SETTINGS)
+def test_help_names_every_setting(name: str) -> None:
+    function: Any = WITH_SETTINGS[name]
+    listed = inspect.getdoc(function) or ""
+    own = set(function.settings_class.model_fields)
+    # the path of a table is not asked for where a DataFrame is given
+    own -= {"path"} if name == "text_study" else set()
+    named = set(inspect.signature(function).parameters)
+    assert own <= named
+    assert [each for each in own if f"\n{each} : " not in listed and f"\n{each}." not in listed] == []
+
+
+def test_the_command_lists_the_settings_of_the_study_too() -> None:
+    listed = experiment_help("tvd", ["study=cloze_table"])
+    for name in ("experiment.n_splits", "study.path", "study.columns.response", "study.missing"):
+        assert f"\n{name} " in listed
+    assert "provo" in listed.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("command", "python"),
+    [
+        ("study.columns.x=NAME says it", "columns={'x': 'NAME'} says it"),
+        ("'study.columns={context: A, response: B}'", "columns={'context': 'A', 'response': 'B'}"),
+        ("experiment.posterior=true takes a minute", "posterior=True takes a minute"),
+        ("raise sampler.draws or set sampler.draws=2000.", "raise sampler.draws or set sampler={'draws': 2000}."),
+        ("experiment.words.non_answers=[NA, idk] names", "words={'non_answers': ['NA', 'idk']} names"),
+        ("settings, model: names no model; add model=[smollm2]", "models: names no model; add models={'smollm2': "
+         "{'source': 'smollm2', ...}}"),
+        ("fit +exp=human_loss to study=collected study.url=a.db", "fit human_loss() to collected_study(url='a.db')"),
+        ("study=designed, or study.nc of it", "designed_simulated(), or study.nc of it"),
+        ("a text or null, true or false", "a text or None, True or False"),
+    ],
+)  # fmt: skip
+def test_settings_in_messages_are_written_in_python(command: str, python: str) -> None:
+    assert in_python(command) == python
+    assert in_python(python) == python
+
+
+ANSWERS = pd.DataFrame({"sentence": ["The cat", "A dog"], "Antwort (getippt)": ["sat", "barked"]})
+
+
+def cloze() -> Any:
+    return sg.cloze_simulated(n_items=6, items_per_text=2, vocab_size=40)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sg.cloze_study(ANSWERS),
+        lambda: sg.cloze_study(ANSWERS, columns={"context": "sentence", "response": "Antwort"}),
+        lambda: sg.cloze_study(ANSWERS, colums={}),
+        lambda: sg.cloze_study(ANSWERS.assign(context=[None, "b"], response="x")),
+        lambda: sg.comparison_study(ANSWERS, ANSWERS, generator="g"),
+        lambda: sg.guess_study(ANSWERS),
+        lambda: sg.bet_study(ANSWERS),
+        sg.cloze_table,
+        sg.norms,
+        lambda: sg.provo(root="nowhere"),
+        lambda: sg.tvd(cloze(), item="99:3"),
+        lambda: sg.tvd(cloze(), interval=2, n_splits="x"),
+        lambda: sg.groups(cloze(), variable="age"),
+        lambda: sg.reading_times(cloze()),
+        lambda: sg.improve(cloze(), oracle_size=1000),
+        lambda: sg.human_loss(cloze(), sampler={"draws": "x"}),
+        lambda: sg.text_players(sg.simulated(n_items=4, vocab_size=50)),
+    ],
+)
+def test_an_error_in_python_is_no_command_line(call: Any) -> None:
+    with pytest.raises(InputError) as error:
+        call()
+    said = str(error.value)
+    assert not any(word in said for word in ("experiment.", "study.", "+exp=", "null", "=true", "model="))
+
+
+def test_an_error_of_the_command_is_no_python() -> None:
+    with pytest.raises(InputError, match=r"^experiment\.item: is '99:3'"):
+        run_experiment("+exp=tvd", "study=cloze_simulated", "experiment.item='99:3'")
+    with pytest.raises(InputError, match=r"study\.data=NAME is one of"):
+        run_experiment("+exp=tvd", "study=norms")
+
+
+def test_brackets_in_a_column_name_need_no_quoting_in_python() -> None:
+    study = sg.cloze_study(ANSWERS, columns={"context": "sentence", "response": "Antwort (getippt)"})
+    assert study.sizes["item"] == 2
+
+
+def test_a_file_of_a_result_is_a_path() -> None:
+    found = sg.design(sg.designed_simulated(n_items=20, vocab_size=60), games=["bets"], contexts=[10], n_replicates=5)
+    assert found.files
+    assert all(found.files[name].is_file() for name in found.files)
