@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 11.5) -> None:
-    """Put the title of a whole figure at its left: what it shows, and of which study or models."""
+    """Put the title of a whole figure at its left: what it shows, and below it of which study or models."""
     # about 12 letters an inch
-    lines = wrap(f"{text} ({about})" if about else text, int(12 * figure.bbox.width / figure.get_dpi()))
+    room = int(12 * figure.bbox.width / figure.get_dpi())
+    lines = [line for part in (text, about) if part for line in wrap(part, room)]
     figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=size)
 
 
@@ -36,6 +37,22 @@ def named(figure: Figure, handles: Sequence[Any], columns: int = 3) -> None:
     longest = max(len(str(each.get_label())) for each in handles)
     room = int(14 * figure.get_figwidth() / (longest + 5))
     figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(columns, len(handles), room)))
+
+
+def name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, size: float = 9.5) -> None:
+    """Name lines right of the axes, at the heights where they end: (height, name, colour); call it last."""
+    inches = 0.7 * axes.figure.bbox.height / axes.figure.get_figure(root=True).dpi  # type: ignore[union-attr]
+    least, at = 1.2 * size / 72 / inches, -np.inf
+    named = sorted(
+        (float(axes.transAxes.inverted().transform(axes.transData.transform((1, y)))[1]), n, c) for y, n, c in ends
+    )
+    heights = [at := max(height, at + least) for height, _, _ in named]
+    # what was moved above the axes goes down again
+    top = 1.0
+    for k in reversed(range(len(named))):
+        top = min(heights[k], top)
+        axes.text(1.02, top, named[k][1], color=named[k][2], fontsize=size, va="center", transform=axes.transAxes)
+        top -= least
 
 
 def percent(axis: Axis) -> None:

@@ -27,7 +27,7 @@ def forest_figure(
     title: str,
     about: str = "",
     *,
-    width: float = 5.8,
+    width: float = 4.6,
     row_height: float = 0.34,
     zero: bool = True,
     start: float | None = None,
