@@ -29,6 +29,7 @@ from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count, Probability
 
 _STYLES = ["-", "--", "-."]
+_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
 EXTRAPOLATION_COLUMNS = (
     *("player", "degree", "n_models", "score_nats", "outside", "loss_nats", "lower_nats", "upper_nats"),
@@ -168,11 +169,19 @@ def extrapolation_figure(
     people = table[table["player"] == HUMAN]
     x, y, score = points["score_nats"].to_numpy(), points["loss_nats"].to_numpy(), people["score_nats"].iloc[0]
     fig = new_figure(4.5, 3.6)
-    left, right = fig.subplots(1, 2, sharey=True, width_ratios=[2, 1])
+    left, right = fig.subplots(1, 2, sharey=True, width_ratios=[1.6, 1])
     for name, colour in player_colours(points["model"].tolist()).items():
         at = points["model"].tolist().index(name)
         left.plot(x[at], y[at], "o", color=colour, markersize=6, zorder=3)
-        left.annotate(player_label(name), (x[at], y[at]), (0, 8), textcoords="offset points", ha="center", color=colour)
+        left.annotate(
+            player_label(name),
+            (x[at], y[at]),
+            (0, 8),
+            textcoords="offset points",
+            ha="center",
+            color=colour,
+            bbox=_WHITE,
+        )
     left.axvline(score, color="0", linestyle=":", linewidth=1)
     left.annotate("people's score ", (score, 0), (0, 6), textcoords="offset points", ha="right")
     grid = np.linspace(min(x.min(), score), max(x.max(), score), 60)
@@ -182,17 +191,18 @@ def extrapolation_figure(
         )
         ends = [row.lower_nats], [row.loss_nats], [row.upper_nats]
         bars(right, [at], *ends, color="#0072B2", markersize=6, marker="os^D"[at % 4], elinewidth=2)
-    names = {1: "line", 2: "parabola", 3: "cubic"}
-    right.set_xticks(range(len(people)), [names.get(each, f"degree {each}") for each in people["degree"]], rotation=25)
-    right.set(xlim=(-0.6, len(people) - 0.4), xlabel=f"curve, {interval:.0%} interval")
+    names = {1: "line\n(solid)", 2: "parabola\n(dashed)"}
+    right.set_xticks(range(len(people)), [names.get(each, f"degree {each}") for each in people["degree"]])
+    right.set(xlim=(-0.6, len(people) - 0.4), xlabel=f"{interval:.0%} interval")
     truth = people["true_loss_nats"].iloc[0]
     if np.isfinite(truth):
         right.axhline(truth, color="0", linewidth=1.6)
-        name_ends(right, [(truth, "truth", "0")])
     # an interval may run to any number
     highest = max(y.max(), people["upper_nats"].max(), np.nan_to_num(truth))
     left.set_ylim(0, min(1.1 * highest, 3 * y.max()))
-    left.margins(x=0.16)
+    if np.isfinite(truth):
+        name_ends(right, [(truth, "truth", "0")])
+    left.margins(x=0.25)
     left.set(xlabel="mean ln p of the answers, nats", ylabel="loss, nats per token")
     left.set_title("Models")
     right.set_title("People")

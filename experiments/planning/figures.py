@@ -41,14 +41,18 @@ def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9
     """Width of the interval against minutes of people's time, one line a game through its cheapest designs."""
     share = table["game"].isin(SHARE_GAMES)
     parts = [(part, unit) for part, unit in ((table[~share], "nats"), (table[share], "share")) if len(part)]
-    fig = new_figure(4.6, 0.9 + 3.0 * len(parts))
+    fig = new_figure(4.5, 0.9 + 3.0 * len(parts))
     for number, (part, unit) in enumerate(parts, start=1):
         _panel(fig.add_subplot(len(parts), 1, number), part, unit, interval)
     titled(fig, "What does a narrower interval cost?", study_name)
     few = mark(
-        f"holds the truth in less than {interval - COVERS_TOO_LITTLE:.0%}", "0.3", "o", hollow=True, markersize=6
+        f"interval holds the truth in less than {interval - COVERS_TOO_LITTLE:.0%}",
+        "0.3",
+        "o",
+        hollow=True,
+        markersize=6,
     )
-    named(fig, [mark("recommended", "0.3", "*", markersize=11), few])
+    named(fig, [mark("recommended", "0.3", "*", markersize=11), few], 1)
     return fig
 
 

@@ -182,12 +182,12 @@ def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
     heights = forest(axes, rows, [Series("width", size=8)])
     for row, height in zip(rows_of(table), heights, strict=True):
         said = f"{round(row.coverage * row.n_replicates)} of {row.n_replicates}"
+        said += "\nhold the truth" if height == heights[0] else ""
         axes.text(1.02, height, said, transform=axes.get_yaxis_transform(), va="center")
-    axes.text(1.02, 1.0, "hold the\ntruth", transform=axes.transAxes, va="bottom")
     axes.set_xlim(left=0)
     light_grid(axes, "x")
     axes.set_xlabel(f"mean width of the {interval:.0%} interval, nats")
-    axes.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes buy (simulated)", fontsize=10)
+    axes.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes buy, simulated", fontsize=10)
 
 
 def _summary(questions: pd.DataFrame, table: pd.DataFrame, interval: float) -> str:

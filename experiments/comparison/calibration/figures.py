@@ -45,14 +45,14 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
     right.yaxis.set_tick_params(labelleft=True)
     handles = [
         mark(f"typical participant, {interval:.0%} band", _CURVE, linewidth=2),
-        mark("another family of curves (beta), in a", _BETA, line=_DASHED),
-        mark("each participant (partially pooled)", _THIN, linewidth=0.8),
-        mark(f"answers, by area ({count.min():.0f} to {count.max():.0f})", _OBSERVED, "o", hollow=True),
+        mark("beta curve, in a", _BETA, line=_DASHED),
+        mark("a participant", _THIN, linewidth=0.8),
+        mark("answers, area: number", _OBSERVED, "o", hollow=True),
         mark("calibrated", "0.35", line=":"),
     ]
     # three columns would be wider than the panels
-    named(fig, handles, 2)
-    titled(fig, "Reliability of the participants' reports", study_name)
+    named(fig, handles, 3)
+    titled(fig, "What is a reported probability worth?", study_name)
     return fig
 
 
