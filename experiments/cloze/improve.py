@@ -198,15 +198,12 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
     with one_panel(4.5, 4.2, title, grid="both") as (fig, axes):
         for row in rows_of(table[table["margin"] == margin]):
             own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
-            style, name = (
-                "-" if row.estimator == "unbiased" else ":",
-                label(row.model) + ("" if row.estimator == "unbiased" else f", {row.estimator}"),
-            )
-            look: dict[str, Any] = {"color": palette[row.model]}
-            axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], linestyle=style, label=name, **look)
+            style, more = ("-", "") if row.estimator == "unbiased" else (":", f", {row.estimator}")
+            look: dict[str, Any] = {"color": palette[row.model], "linestyle": style, "label": label(row.model) + more}
+            axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], **look)
             height = row.tvd_oracle + (1 - row.share_needed) * row.gap
             reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
-            axes.errorbar(row.share_needed, height, xerr=reach, fmt="o", markersize=4, capsize=2, **look)
+            axes.errorbar(row.share_needed, height, xerr=reach, fmt="o", markersize=5, capsize=3, color=palette[row.model])
         axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as people do", ylabel=f"mean TVD to {half}")
         handles, _ = axes.get_legend_handles_labels()
         point = mark(f"comes within {margin:g} of other people, with interval", marker="o", line="-")

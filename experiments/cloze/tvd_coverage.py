@@ -86,7 +86,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     return ExperimentResult(
         table,
         dataset,
-        {"tvd_coverage": tvd_coverage_figure(dataset, interval=settings.interval)},
+        {"recovery_tvd": tvd_coverage_figure(dataset, interval=settings.interval)},
         _summary(table, settings.interval),
         warnings=bayes.unconverged(verdicts),
         gate_failed=bayes.gate_failed(settings, verdicts),
