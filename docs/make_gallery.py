@@ -52,6 +52,8 @@ DATA = {
     "papers": "the public data of three papers",
 }
 """What an entry's ``data`` says on its page."""
+ASKED = r"(\+exp|vary|of|experiment\.(of|item|times)|look|n|study|study\.(path|game)|model)="
+"""Settings that a card's command keeps."""
 HEAD = "<!-- made by docs/make_gallery.py from entries.yaml and runs.csv; change these, not the page -->"
 FRONT = """# Gallery
 
@@ -84,8 +86,8 @@ class Entry:
 
     @property
     def asked(self) -> str:
-        """Experiment, and the choice that it was given, as in the command."""
-        return " ".join(re.findall(r"\+exp=\w+|\b(?:vary|of|look)=\w+", self.command))
+        """The command without sizes, which runs as it stands."""
+        return " ".join(word for word in shlex.split(self.command) if re.match(ASKED, word))
 
 
 @dataclass(frozen=True)

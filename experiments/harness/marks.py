@@ -55,7 +55,7 @@ def named(figure: Figure, handles: Sequence[Any], columns: int = 3) -> None:
 
 def name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, size: float = 9.5) -> None:
     """Name lines right of the axes, at the heights where they end: (height, name, colour); call it last."""
-    inches = 0.7 * axes.figure.bbox.height / axes.figure.get_figure(root=True).dpi  # type: ignore[union-attr]
+    inches = 0.7 * axes.figure.bbox.height / axes.figure.get_figure(root=True).dpi
     least, at = 1.2 * size / 72 / inches, -np.inf
     named = sorted(
         (float(axes.transAxes.inverted().transform(axes.transData.transform((1, y)))[1]), n, c) for y, n, c in ends
