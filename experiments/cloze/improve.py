@@ -203,7 +203,9 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
             axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], **look)
             height = row.tvd_oracle + (1 - row.share_needed) * row.gap
             reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
-            axes.errorbar(row.share_needed, height, xerr=reach, fmt="o", markersize=5, capsize=3, color=palette[row.model])
+            axes.errorbar(
+                row.share_needed, height, xerr=reach, fmt="o", markersize=5, capsize=3, color=palette[row.model]
+            )
         axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as people do", ylabel=f"mean TVD to {half}")
         handles, _ = axes.get_legend_handles_labels()
         point = mark(f"comes within {margin:g} of other people, with interval", marker="o", line="-")

@@ -218,17 +218,16 @@ def loss_figure(
         colour=[_COLOURS.get(kind, _HUMAN) for kind in shown["kind"]],
         group=np.where(shown["kind"] == "model", "model", "people"),
     )
-    fig = new_figure(7.6, max(3.4, 1.5 + 0.19 * len(participants), 1.5 + 0.45 * len(shown)))
-    left, right = fig.subplots(1, 2, width_ratios=[1, 1])
+    fig = new_figure(4.5, 2.4 + 0.22 * len(participants) + 0.42 * len(shown))
+    left, right = fig.subplots(2, 1, sharex=True, height_ratios=[2 * len(shown), len(participants) + 2])
     forest(left, shown, [Series("loss_nats", "loss_lower_nats", "loss_upper_nats")])
-    left.set_xlabel(f"loss, nats per word, {interval:.0%} interval")
-    left.set_title("a  All answers")
+    left.set_title(f"All answers, {interval:.0%} intervals")
     columns = [f"loss_nats_{name}" for name in back_offs]
     own = _named(participants.sort_values(columns[0], ignore_index=True))
     own[columns] = own[columns].replace([np.inf, -np.inf], np.nan)
     low, high = own[columns].min(axis=1), own[columns].max(axis=1)
     series = [
-        Series(column, label=f"b: other words by {name}", marker=marker, colour=_HUMAN, hollow=True, size=3.6)
+        Series(column, label=f"other words by {name}", marker=marker, colour=_HUMAN, hollow=True, size=3.6)
         for column, name, marker in zip(columns, back_offs, cycle(_MARKERS), strict=False)
     ]
     forest(right, own, series)
@@ -236,10 +235,10 @@ def loss_figure(
     right.hlines(-np.flatnonzero(known), low[known], high[known], color=_BRACKET, linewidth=1.4)
     right.tick_params(axis="y", labelsize=9.5)
     right.set_xlabel("loss, nats per word")
-    right.set_title("b  Each person")
+    right.set_title("Each person")
     for axes in (left, right):
         light_grid(axes, "x")
-    named(fig, [*(each.handle() for each in series), mark("b: range", _BRACKET)])
+    named(fig, [*(each.handle() for each in series), mark("range", _BRACKET)])
     titled(fig, "What do people lose who bet?", study_name)
     return fig
 

@@ -56,8 +56,8 @@ def ard_coefficients_figure(
     wide = table.pivot_table(index="predictor", columns="fit", values=columns, dropna=False).loc[names]
     wide.columns = wide.columns.map(", ".join)
     wide = wide.assign(label=[predictor_label(name) for name in names])
-    fig = new_figure(6.4, 1.7 + 0.2 * len(names) * (len(fits) + 1))
-    grid = fig.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=[1.5, 1][: len(panels)])[0]
+    fig = new_figure(4.5, 1.4 + len(panels) * (0.7 + 0.17 * len(names) * (len(fits) + 1)))
+    grid = fig.subplots(len(panels), 1, squeeze=False)[:, 0]
     for axes, (column, xlabel, title) in zip(grid, panels, strict=True):
         series = [
             Series(

@@ -25,7 +25,7 @@ _DASHES = {"growing": "-", "sliding": "--"}
 def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
     """Average rank score and perplexity against the length of the context, with 2 SE."""
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
-    figure = new_figure(6.6, 3.6)
+    figure = new_figure(4.5, 3.6)
     left, right = _curves(figure, table, "context_length", score)
     for axes in (left, right):
         length_axis(axes, table["context_length"], most_ticks=99)
@@ -40,7 +40,7 @@ def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
 @styled
 def temperatures_figure(table: pd.DataFrame, length: int) -> Figure:
     """Perplexity and average score at several temperatures: one moves, the other does not."""
-    figure = new_figure(6.6, 3.6)
+    figure = new_figure(4.5, 3.6)
     left, right = _curves(figure, table[table["window"] == table["window"].iloc[0]], "temperature", "average_score")
     for axes in (left, right):
         axes.set_xlabel("temperature")
