@@ -24,11 +24,11 @@ from shannon_game.inference.settings import Counts, numbers_of
 
 _FAMILY = {
     "mixture": "other words",
-    "factors": "other probabilities",
+    "factors": "other weights",
     "ranks": "other ranks",
     "tail": "other tail",
     "sharper": "sharper",
-    "same": "the same (TVD 0)",
+    "same": "the same words",
 }
 
 
@@ -110,9 +110,7 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
     """Draw means over contexts of raw TVD, posterior interval and truth, a row a family and size."""
     rows = dataset[["truth", "raw", "mean", "lower", "upper", "n", "family"]].mean("item").to_dataframe()
     held = ((dataset["lower"] <= dataset["truth"]) & (dataset["truth"] <= dataset["upper"])).mean("item")
-    rows["label"] = [
-        f"{_FAMILY[row.family]}: {part:.0%}" for row, part in zip(rows_of(rows), held.to_numpy(), strict=True)
-    ]
+    rows["label"] = [f"n = {row.n}, {_FAMILY[row.family]}" for row in rows_of(rows)]
     series = [
         Series("raw", label="raw TVD", marker="s", colour="#D55E00"),
         Series("mean", "lower", "upper", label=f"Bayesian TVD, {interval:.0%} interval", colour="#0072B2", capsize=0),
@@ -125,9 +123,10 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
             "TVD, mean over contexts",
             "Do intervals of the Bayesian TVD hold the truth?",
         ),
-        about=f"%: share of contexts whose {interval:.0%} interval holds it",
-        start=0,
+        about=f"n answers; %: contexts whose {interval:.0%} interval holds it",
+        start=-0.02,
     )
-    for n, heights in pd.Series(fig.axes[0].get_yticks()).groupby(rows["n"].to_numpy()):
-        fig.axes[0].text(1.01, heights.mean(), f"{n} answers", transform=fig.axes[0].get_yaxis_transform(), va="center")
+    axes = fig.axes[0]
+    for height, part in zip(axes.get_yticks(), held.to_numpy(), strict=True):
+        axes.text(1.02, height, f"{part:.0%}", transform=axes.get_yaxis_transform(), va="center")
     return fig

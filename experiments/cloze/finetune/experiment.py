@@ -235,7 +235,7 @@ def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
 @styled
 def finetune_figure(table: pd.DataFrame, items: pd.DataFrame, level: float = 0.9) -> Figure:
     """Draw the change of every held-out context, and its mean with an interval, a row per model and kind of label."""
-    label = table["player"].map(player_label) + (", " + table["labels"] + " labels" if len(table) > 1 else "")
+    label = table["player"].map(player_label) + (", " + table["labels"] if len(table) > 1 else "")
     rows = table.assign(label=label, colour="0")
     fig = new_figure(4.5, 1.7 + 0.7 * len(rows))
     axes = fig.add_subplot()
@@ -246,7 +246,7 @@ def finetune_figure(table: pd.DataFrame, items: pd.DataFrame, level: float = 0.9
         axes.scatter(own["change"], height + rng.uniform(-0.38, 0.38, len(own)), s=9, color="#0072B2", alpha=0.45)
     axes.axvline(0, color="0.4", linewidth=0.8)
     light_grid(axes, "x")
-    axes.set_xlabel("change of the TVD to people (left of 0: nearer)")
+    axes.set_xlabel("change of the TVD (left of 0: nearer)")
     dots = mark("a held-out context", "#0072B2", "o")
     named(fig, [dots, mark(f"mean, {level:.0%} interval over texts", "0", "o", line="-")])
     titled(fig, "Does training on people's answers bring models nearer?")
