@@ -184,7 +184,7 @@ def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
         said = f"{round(row.coverage * row.n_replicates)} of {row.n_replicates}"
         said += "\nhold the truth" if height == heights[0] else ""
         axes.text(1.02, height, said, transform=axes.get_yaxis_transform(), va="center")
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.1 * float(table["width"].max()))
     light_grid(axes, "x")
     axes.set_xlabel(f"mean width of the {interval:.0%} interval, nats")
     axes.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes buy, simulated", fontsize=10)

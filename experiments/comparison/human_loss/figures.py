@@ -62,13 +62,13 @@ def people_label(row: Any) -> str:
     if row.method == BRIDGE:
         return f"humans, {BRIDGE}"
     who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
-    assumed = f"k\N{SUBSCRIPT ZERO} = {row.k0_median:g} assumed"
+    assumed = f"report slope {row.k0_median:g} assumed"
     how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)
     return f"{who}, {how}" + (f", top-1 rate near {row.top1_rate_given:g}" if row.top1_rate_given > 0 else "")
 
 
 def _missed(row: Any) -> str:
-    return "" if row.converged else " (not converged)"
+    return "" if row.converged else " (check failed)"
 
 
 def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:

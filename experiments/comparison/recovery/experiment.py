@@ -206,7 +206,7 @@ ESTIMATOR_LABELS = {
     "importance": "equation 5",
     "jackknife": "jackknife",
     "outcomes": "participant model, outcomes",
-    "assumed": "participant model, k0 known",
+    "assumed": "participant model, slope known",
 }
 """What a reader calls the estimators."""
 
