@@ -361,6 +361,6 @@ def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "",
         axes.axhline(0, color="0.55", linewidth=0.8)
         axes.set_xticks(lags, ["the word" if n == 0 else f"{n} word{'s' * (n > 1)} before" for n in lags])
         axes.set_xlim(min(lags) - 0.5, max(lags) + 0.5)
-        axes.set_ylabel(f"slope, {_UNITS[scale]}, {interval:.0%} interval")
+        axes.set_ylabel(f"{_UNITS[scale]}, {interval:.0%} interval")
         named(fig, [mark(label(name), palette[name], "o") for name in players])
     return fig

@@ -210,7 +210,7 @@ def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "
                 axes.ecdf(its["rank"], color=colour, linestyle=line, label=shown)
         axes.set_xscale("log")
         number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
-        axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share of places with this rank or better")
+        axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share at this rank or better")
         axes.set_xlabel(f"rank among {n_candidates:,} words")
         named(fig, axes.get_legend_handles_labels()[0], 2)
     return fig

@@ -22,7 +22,7 @@ _DASHES = {"growing": "-", "sliding": "--"}
 
 
 @styled
-def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
+def scores_figure(table: pd.DataFrame) -> Figure:
     """Average rank score and perplexity against the length of the context, with 2 SE."""
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     figure = new_figure(4.5, 3.6)
@@ -32,8 +32,7 @@ def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
     left.set_ylabel(f"average rank score (top {score.removeprefix('average_top')})")
     first = table.iloc[0]
     what = f"{first['n_characters']} characters" if "n_characters" in table else f"{first['n_tokens']} tokens"
-    places = f"{what} at {first['n_windows']} places of {study}"
-    titled(figure, "Does a longer context help?", places)
+    titled(figure, "Does a longer context help?", f"{what} at {first['n_windows']} places")
     return figure
 
 
