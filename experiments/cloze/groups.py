@@ -24,19 +24,8 @@ from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count
 
 GROUP_COLUMNS = (
-    *(
-        "first",
-        "second",
-        "tvd",
-        "baseline",
-        "baseline_lower",
-        "baseline_upper",
-        "excess",
-        "p_value",
-        "n_contexts",
-        "n_people_first",
-        "n_people_second",
-    ),
+    *("first", "second", "tvd", "baseline", "baseline_lower", "baseline_upper", "excess", "p_value", "n_contexts"),
+    *("n_people_first", "n_people_second"),
 )
 
 _FEW = 10

@@ -90,12 +90,11 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
     points = pd.DataFrame(
         {"model": models, "score_nats": [mean_score[m][0] for m in models], "loss_nats": [known[m] for m in models]}
     )
+    about = str(study.attrs.get("name", ""))
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(points.add_prefix("point_"), "point")),
-        figures={
-            "extrapolation": extrapolation_figure(table, points, str(study.attrs.get("name", "")), settings.interval)
-        },
+        figures={"extrapolation": extrapolation_figure(table, points, about, settings.interval)},
         text=_summary(table, settings.interval),
         warnings=_warnings(table),
     )
@@ -170,37 +169,28 @@ def extrapolation_figure(
     x, y, score = points["score_nats"].to_numpy(), points["loss_nats"].to_numpy(), people["score_nats"].iloc[0]
     fig = new_figure(4.5, 3.6)
     left, right = fig.subplots(1, 2, sharey=True, width_ratios=[1.6, 1])
-    for name, colour in player_colours(points["model"].tolist()).items():
-        at = points["model"].tolist().index(name)
+    colours = player_colours(points["model"].tolist())
+    look: dict[str, Any] = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "bbox": _WHITE}
+    for at, (name, colour) in enumerate(colours.items()):
         left.plot(x[at], y[at], "o", color=colour, markersize=6, zorder=3)
-        left.annotate(
-            player_label(name),
-            (x[at], y[at]),
-            (0, 8),
-            textcoords="offset points",
-            ha="center",
-            color=colour,
-            bbox=_WHITE,
-        )
+        left.annotate(player_label(name), (x[at], y[at]), color=colour, **look)
     left.axvline(score, color="0", linestyle=":", linewidth=1)
     left.annotate("people's score ", (score, 0), (0, 6), textcoords="offset points", ha="right")
     grid = np.linspace(min(x.min(), score), max(x.max(), score), 60)
     for at, (row, style) in enumerate(zip(rows_of(people), _STYLES * len(people), strict=False)):
-        left.plot(
-            grid, [_polynomial(x, y, row.degree, each) for each in grid], color="#0072B2", linestyle=style, linewidth=1
-        )
+        fitted = [_polynomial(x, y, row.degree, each) for each in grid]
+        left.plot(grid, fitted, color="#0072B2", linestyle=style, linewidth=1)
         ends = [row.lower_nats], [row.loss_nats], [row.upper_nats]
         bars(right, [at], *ends, color="#0072B2", markersize=6, marker="os^D"[at % 4], elinewidth=2)
     names = {1: "line\n(solid)", 2: "parabola\n(dashed)"}
     right.set_xticks(range(len(people)), [names.get(each, f"degree {each}") for each in people["degree"]])
     right.set(xlim=(-0.6, len(people) - 0.4), xlabel=f"{interval:.0%} interval")
     truth = people["true_loss_nats"].iloc[0]
-    if np.isfinite(truth):
-        right.axhline(truth, color="0", linewidth=1.6)
     # an interval may run to any number
     highest = max(y.max(), people["upper_nats"].max(), np.nan_to_num(truth))
     left.set_ylim(0, min(1.1 * highest, 3 * y.max()))
     if np.isfinite(truth):
+        right.axhline(truth, color="0", linewidth=1.6)
         name_ends(right, [(truth, "truth", "0")])
     left.margins(x=0.25)
     left.set(xlabel="mean ln p of the answers, nats", ylabel="loss, nats per token")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
+from textwrap import fill, wrap
 from typing import Any, Literal
 
 import numpy as np
@@ -55,18 +55,15 @@ def named(figure: Figure, handles: Sequence[Any], columns: int = 3) -> None:
 
 def name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, size: float = 9.5) -> None:
     """Name lines right of the axes, at the heights where they end: (height, name, colour); call it last."""
-    inches = 0.7 * axes.figure.bbox.height / axes.figure.get_figure(root=True).dpi
-    least, at = 1.2 * size / 72 / inches, -np.inf
-    named = sorted(
-        (float(axes.transAxes.inverted().transform(axes.transData.transform((1, y)))[1]), n, c) for y, n, c in ends
-    )
-    heights = [at := max(height, at + least) for height, _, _ in named]
-    # what was moved above the axes goes down again
+    line = 1.7 * size * axes.get_figure(root=True).dpi / 72 / axes.bbox.height  # type: ignore[union-attr]
+    place = axes.transData + axes.transAxes.inverted()
     top = 1.0
-    for k in reversed(range(len(named))):
-        top = min(heights[k], top)
-        axes.text(1.02, top, named[k][1], color=named[k][2], fontsize=size, va="center", transform=axes.transAxes)
-        top -= least
+    for height, text, colour in sorted(ends, reverse=True):
+        name = fill(text, 18)
+        half = line * (name.count("\n") + 1) / 2
+        at = min(float(place.transform((1, height))[1]), top - half)
+        axes.text(1.02, at, name, color=colour, fontsize=size, va="center", transform=axes.transAxes)
+        top = at - half
 
 
 def percent(axis: Axis) -> None:

@@ -45,14 +45,8 @@ def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9
     for number, (part, unit) in enumerate(parts, start=1):
         _panel(fig.add_subplot(len(parts), 1, number), part, unit, interval)
     titled(fig, "What does a narrower interval cost?", study_name)
-    few = mark(
-        f"interval holds the truth in less than {interval - COVERS_TOO_LITTLE:.0%}",
-        "0.3",
-        "o",
-        hollow=True,
-        markersize=6,
-    )
-    named(fig, [mark("recommended", "0.3", "*", markersize=11), few], 1)
+    few = f"interval holds the truth in less than {interval - COVERS_TOO_LITTLE:.0%}"
+    named(fig, [mark("recommended", "0.3", "*", markersize=11), mark(few, "0.3", "o", hollow=True)], 1)
     return fig
 
 
@@ -68,24 +62,11 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
         axes.plot(few["minutes"], few["width"], linestyle="", markerfacecolor="white", zorder=3, **look)
         best = shown[shown["recommended"]]
         axes.plot(best["minutes"], best["width"], "*", color=_COLOURS[name], markersize=16, zorder=4)
-        ends.append(
-            (
-                float(shown["width"].iloc[-1]),
-                GAME_LABELS[name].replace(": ", ":\n").replace(", ", ",\n"),
-                _COLOURS[name],
-            )
-        )
-    wanted = float(table["wanted_width"].iloc[0])
-    axes.axhline(wanted, color="0.3", linestyle="--", linewidth=1, zorder=1)
-    axes.annotate(
-        "wanted", (0, wanted), (3, 3), xycoords=axes.get_yaxis_transform(), textcoords="offset points", color="0.3"
-    )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="people's time, minutes",
-        ylabel=f"width of the {interval:.0%} interval, {unit}",
-    )
+        ends.append((float(shown["width"].iloc[-1]), GAME_LABELS[name], _COLOURS[name]))
+    ends.append((float(table["wanted_width"].iloc[0]), "wanted width", "0.3"))
+    axes.axhline(ends[-1][0], color="0.3", linestyle="--", linewidth=1, zorder=1)
+    axes.set(xscale="log", yscale="log", xlabel="people's time, minutes")
+    axes.set_ylabel(f"width of the {interval:.0%} interval, {unit}")
     light_grid(axes, "both")
     axes.set_ylim(table["width"].min() / 1.3, table[["width", "wanted_width"]].max().max() * 1.3)
     for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
