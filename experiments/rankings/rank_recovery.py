@@ -193,7 +193,7 @@ def recovery_figure(rows: pd.DataFrame, interval: float = 0.9) -> Figure:
         axes.plot(mine["true"], mine["median"], ".", color="black", markersize=4)
         axes.axline((0, 0), slope=1, color="#0072B2", linewidth=0.9)
         axes.set_title(f"{what}: {held:.0%}", fontsize=10)
-    fig.supxlabel("true, log-odds per doubling", fontsize=10)
+        axes.set_xlabel("true")
     fig.supylabel("posterior, log-odds per doubling", fontsize=10)
     handles = [mark("posterior median", "black", ".", markersize=6), *truth_handles(interval)]
     named(fig, [*handles, mark("median at the truth", "#0072B2")], 2)

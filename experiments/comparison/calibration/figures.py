@@ -36,13 +36,12 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
         _curves(axes, dataset, name)
         at = dataset[f"point_{points}report"], dataset[f"point_{points}frequency"]
         axes.scatter(*at, s=12 + 130 * count / count.max(), **look)
-        axes.set(title=title, xlim=(0.49, 1.0), ylim=(max(min(lowest, 0.4), 0.0), 1.0))
+        axes.set(title=title, xlabel="report, favoured token", xlim=(0.49, 1.0), ylim=(max(min(lowest, 0.4), 0.0), 1.0))
         for axis in (axes.xaxis, axes.yaxis):
             percent(axis)
     # above the curve that it may lie on
     left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_BETA, linestyle=_DASHED, zorder=5)
     left.set_ylabel("favoured token is right")
-    fig.supxlabel("report for the favoured token", fontsize=10)
     handles = [
         mark(f"typical participant, {interval:.0%} band", _CURVE, linewidth=2),
         mark("beta curve", _BETA, line=_DASHED),
