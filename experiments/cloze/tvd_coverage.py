@@ -116,16 +116,9 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
         Series("mean", "lower", "upper", label=f"Bayesian TVD, {interval:.0%} interval", colour="#0072B2", capsize=0),
         Series("truth", label="truth", marker="|", colour="0", size=14),
     ]
-    fig = forest_figure(
-        *(
-            rows.assign(group=rows["n"]),
-            series,
-            "TVD, mean over contexts",
-            "Do intervals of the Bayesian TVD hold the truth?",
-        ),
-        about=f"n answers; %: contexts whose {interval:.0%} interval holds it",
-        start=-0.02,
-    )
+    title = "Do intervals of the Bayesian TVD hold the truth?"
+    about = "n answers; right: share of contexts where they do"
+    fig = forest_figure(rows.assign(group=rows["n"]), series, "TVD, mean over contexts", title, about, start=-0.02)
     axes = fig.axes[0]
     for height, part in zip(axes.get_yticks(), held.to_numpy(), strict=True):
         axes.text(1.02, height, f"{part:.0%}", transform=axes.get_yaxis_transform(), va="center")
