@@ -7,36 +7,41 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib as mpl
 import pandas as pd
 
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import light_grid, number_ticks, titled
 
 DOCS = Path(__file__).parent
 ROWS = {
-    "people, scale from what came next": ("everyone", None, "0.0"),
-    "people, reports at face value": ("assumed", None, "0.45"),
-    "14M-parameter model": ("14M, rounding interface", "14M interface", "#d55e00"),
-    "GPT-2 small": ("gpt2-small, rounding interface", "gpt2-small interface", "#0072b2"),
-    "GPT-2 medium": ("gpt2-medium, rounding interface", "gpt2-medium interface", "#009e73"),
+    "people, reports as given": ("assumed", None, "0"),
+    "people, reports rescaled": ("everyone", None, "0"),
+    "14M-parameter model": ("14M, rounding interface", "14M interface", "#D55E00"),
+    "GPT-2 small": ("gpt2-small, rounding interface", "gpt2-small interface", "#0072B2"),
+    "GPT-2 medium": ("gpt2-medium, rounding interface", "gpt2-medium interface", "#009E73"),
 }
 posterior, known = (pd.read_csv(DOCS / f"results/{name}.csv", index_col="row") for name in ("human_loss", "perplexity"))
 
-figure = new_figure(6.5, 2.9)
-axes = figure.subplots()
-for place, (row, of_model, colour) in enumerate(ROWS.values()):
-    found = posterior.loc[row]
-    axes.hlines(place, found["perplexity_posterior_lower"], found["perplexity_posterior_upper"], colour, linewidth=3)
-    axes.plot(found["perplexity_median"], place, "o", color=colour, markersize=8)
-    if of_model is not None:
-        true = known.loc[of_model, "true_perplexity_asked"]
-        axes.vlines(true, place - 0.36, place + 0.36, "#a50026", linewidth=2.5, zorder=3)
-axes.set_yticks(range(len(ROWS)), ROWS)
-axes.invert_yaxis()
-axes.set_xscale("log")
-number_ticks(axes.xaxis, [10, 20, 50, 100, 200, 500, 1000, 2000])
-light_grid(axes, "x")
-axes.spines[["top", "right"]].set_visible(False)
-axes.set_xlabel("perplexity per token: lower predicts better")
-named(figure, [mark("estimate with 90% interval", "0.3", "o", line="-"), mark("truth, known for models", "#a50026")])
-figure.savefig(DOCS / "figures/front.png", dpi=200)
+with mpl.rc_context(STYLE):
+    figure = new_figure(5.2, 2.9)
+    axes = figure.subplots()
+    for place, (row, of_model, colour) in enumerate(ROWS.values()):
+        found = posterior.loc[row]
+        ends = found["perplexity_posterior_lower"], found["perplexity_posterior_upper"]
+        axes.hlines(place, *ends, colour, linewidth=3, alpha=0.75)
+        axes.plot(found["perplexity_median"], place, "o", color=colour, markersize=8)
+        if of_model is not None:
+            true = known.loc[of_model, "true_perplexity_asked"]
+            axes.vlines(true, place - 0.34, place + 0.34, "0", linewidth=2, zorder=3)
+            if of_model == "14M interface":
+                axes.text(true, place - 0.36, " truth, known for models", va="bottom")
+    axes.set_yticks(range(len(ROWS)), ROWS)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(ROWS) - 0.5, -0.6)
+    axes.set_xscale("log")
+    number_ticks(axes.xaxis, [10, 20, 50, 100, 200, 500, 1000, 2000])
+    light_grid(axes, "x")
+    axes.set_xlabel("perplexity per token, 90% interval\n\N{LEFTWARDS ARROW} predicts better")
+    titled(figure, "How well do people and models predict the next token?")
+    figure.savefig(DOCS / "figures/front.png", dpi=200)

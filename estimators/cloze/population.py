@@ -36,12 +36,16 @@ class GroupDistance(Result):
         Mean over contexts that both groups answered; biased up, as any TVD of samples.
     baseline : float
         Mean of the same under permuted people: what one population gives.
+    baseline_lower, baseline_upper : float
+        Central 90% of the same.
     n_contexts, n_first, n_second : int
         Contexts, and people of either group.
     """
 
     tvd: float
     baseline: float
+    baseline_lower: float
+    baseline_upper: float
     p_value: float
     n_contexts: int
     n_first: int
@@ -107,6 +111,8 @@ def group_distance(
     return GroupDistance(
         tvd=observed,
         baseline=float(others.mean()),
+        baseline_lower=float(np.quantile(others, 0.05)),
+        baseline_upper=float(np.quantile(others, 0.95)),
         p_value=float((1 + np.sum(others >= observed - 1e-12)) / (1 + others.size)),
         n_contexts=n_contexts,
         n_first=int((~label).sum()),

@@ -153,14 +153,14 @@ def ard_coverage_figure(
     rows = table.assign(label=table["quantity"].map(_quantity_label), low=low, high=high)
     series = Series("coverage", "low", "high", label="observed, 90% interval", size=4, capsize=0)
     with one_panel(
-        6.4,
+        4.5,
         1.2 + 0.2 * len(table),
-        f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model",
+        "Do intervals of the regression hold the truth?",
         grid=None,
     ) as (fig, axes):
         accept = axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
         nominal = axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
         forest(axes, rows, [series])
-        axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")
+        axes.set_xlabel(f"share of {interval:.0%} intervals with the truth, {int(table['n_fits'].iloc[0])} fits")
         named(fig, [accept, nominal, series.handle(colour="#0072B2")])
     return fig

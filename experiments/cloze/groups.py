@@ -24,7 +24,8 @@ from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count
 
 GROUP_COLUMNS = (
-    *("first", "second", "tvd", "baseline", "excess", "p_value", "n_contexts", "n_people_first", "n_people_second"),
+    *("first", "second", "tvd", "baseline", "baseline_lower", "baseline_upper", "excess", "p_value", "n_contexts"),
+    *("n_people_first", "n_people_second"),
 )
 
 _FEW = 10
@@ -177,10 +178,10 @@ def _pairs_said(table: pd.DataFrame) -> str:
 
 def groups_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
     """Distance of every pair of groups beside that of one population."""
-    rows = table.assign(label=table["first"] + " - " + table["second"])
+    rows = table.assign(label=table["first"] + " and " + table["second"])
     series = [
-        Series("tvd", "baseline", "tvd", label="groups", colour="#D55E00", capsize=0),
-        Series("baseline", label="people dealt at random", colour="0.3", hollow=True),
+        Series("tvd", label="the groups", colour="#D55E00", size=6),
+        Series("baseline", "baseline_lower", "baseline_upper", label="dealt at random, 90%", colour="0.4", marker="s"),
     ]
-    xlabel, title = "mean TVD of the groups' answers", "Do groups of people answer differently?"
+    xlabel, title = "mean TVD of two groups' answers", "Do groups of people answer differently?"
     return forest_figure(rows, series, xlabel, title, study_name, zero=False)

@@ -21,7 +21,7 @@ from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.figures import colours, kernel_density, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
 from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import arms, label_below, mark, titled
+from shannon_game.experiments.harness.marks import arms, label_below, mark, named, titled
 from shannon_game.experiments.harness.plots import styled, without_y
 from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -197,20 +197,22 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
     """Draw mean TVD against the share replaced, with the share needed for the largest margin."""
     palette = colours(list(dict.fromkeys(table["model"])))
     margin = max(table["margin"])
-    title = "How many contexts a model has to answer as people do"
-    with one_panel(6.6, 4.0, title, grid="both") as (fig, axes):
+    title = "How many contexts must a model improve?"
+    with one_panel(4.5, 4.2, title, grid="both") as (fig, axes):
         for row in rows_of(table[table["margin"] == margin]):
             own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
-            style, name = "-" if row.estimator == "unbiased" else ":", f"{label(row.model)}, {row.estimator}"
-            look: dict[str, Any] = {"color": palette[row.model]}
-            axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], linestyle=style, label=name, **look)
+            style, more = ("-", "") if row.estimator == "unbiased" else (":", f", {row.estimator}")
+            look: dict[str, Any] = {"color": palette[row.model], "linestyle": style, "label": label(row.model) + more}
+            axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], **look)
             height = row.tvd_oracle + (1 - row.share_needed) * row.gap
             reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
-            axes.errorbar(row.share_needed, height, xerr=reach, fmt="o", markersize=4, capsize=2, **look)
-        axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as other people do", ylabel=f"mean TVD to {half}")
+            axes.errorbar(
+                row.share_needed, height, xerr=reach, fmt="o", markersize=5, capsize=3, color=palette[row.model]
+            )
+        axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as people do", ylabel=f"mean TVD to {half}")
         handles, _ = axes.get_legend_handles_labels()
-        point = mark(f"share needed to come within\n{margin:g} of other people, with interval", marker="o", line="-")
-        axes.legend(handles=[*handles, point], loc="center left", bbox_to_anchor=(1.0, 0.5))
+        point = mark(f"comes within {margin:g} of other people, with interval", marker="o", line="-")
+        named(fig, [*handles, point], 1)
     return fig
 
 

@@ -162,7 +162,7 @@ def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
 def mixture_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Gain of every model by people's answers, with its interval."""
     rows = table.assign(
-        label=table["model"].map(label) + ", " + table["probability"],
+        label=table["model"].map(label) + np.where(table["probability"] == "samples", "", ", " + table["probability"]),
         colour=table["model"].map(colours(table["model"].tolist())),
     )
     xlabel = f"gain by people's answers, nats per word ({interval:.0%})"

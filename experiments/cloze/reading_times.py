@@ -161,7 +161,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(items.add_prefix("word_"), "word")),
-        figures={"reading_times": reading_times_figure(slopes, settings.scale, title)},
+        figures={"reading_times": reading_times_figure(slopes, settings.scale, title, settings.interval)},
         text=_summary(table, gains, settings, data),
         warnings=(*warnings, *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n), *_doubts(fits)),
         tables={"items": items, "slopes": slopes, "gains": gains},
@@ -344,13 +344,13 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
     )
 
 
-def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "") -> Figure:
+def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "", interval: float = 0.9) -> Figure:
     """Slope of reading times on every player's surprisal, of the word itself and of previous words."""
     players = list(dict.fromkeys(slopes["player"]))
     palette = player_colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
     lags = sorted(set(slopes["words_before"]))
     width = float(np.clip(1.3 + len(lags) * (0.75 + 0.15 * len(players)), 3.35, 6.7))
-    with one_panel(width, 2.9, "Surprisal in reading times", study_name) as (fig, axes):
+    with one_panel(width, 3.1, "Is a surprising word read longer?", study_name) as (fig, axes):
         for at, name in enumerate(players):
             its = slopes[slopes["player"] == name]
             x = its["words_before"] + (at - (len(players) - 1) / 2) * 0.5 / max(len(players), 2)
@@ -358,6 +358,6 @@ def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "")
         axes.axhline(0, color="0.55", linewidth=0.8)
         axes.set_xticks(lags, ["the word" if n == 0 else f"{n} word{'s' * (n > 1)} before" for n in lags])
         axes.set_xlim(min(lags) - 0.5, max(lags) + 0.5)
-        axes.set_ylabel(f"slope, {_UNITS[scale]}")
+        axes.set_ylabel(f"{_UNITS[scale]}, {interval:.0%} interval")
         named(fig, [mark(label(name), palette[name], "o") for name in players])
     return fig

@@ -14,23 +14,21 @@ from matplotlib.figure import Figure
 from shannon_game.estimators import cloze
 from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
 from shannon_game.experiments.harness import bayes
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import mark, named, titled
-from shannon_game.experiments.harness.plots import against_truth, styled, truth_handles
+from shannon_game.experiments.harness.figures import Series
+from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.experiments.studies.cloze.simulated import simulation_of
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.settings import Counts, numbers_of
 
-_RAW = "#0072B2"
 _FAMILY = {
-    "mixture": "own words",
-    "factors": "other probabilities",
+    "mixture": "other words",
+    "factors": "other weights",
     "ranks": "other ranks",
     "tail": "other tail",
     "sharper": "sharper",
-    "same": "the same (TVD 0)",
+    "same": "the same words",
 }
 
 
@@ -88,7 +86,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     return ExperimentResult(
         table,
         dataset,
-        {"tvd_coverage": tvd_coverage_figure(dataset, interval=settings.interval)},
+        {"recovery_tvd": tvd_coverage_figure(dataset, interval=settings.interval)},
         _summary(table, settings.interval),
         warnings=bayes.unconverged(verdicts),
         gate_failed=bayes.gate_failed(settings, verdicts),
@@ -108,26 +106,20 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
     return "\n".join(lines)
 
 
-@styled
 def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure:
-    """Draw raw TVD and posterior intervals against the truth, a panel a family and size."""
-    sizes = list(dict.fromkeys(dataset["n"].to_numpy().tolist()))
-    families = list(dict.fromkeys(dataset["family"].to_numpy().tolist()))
-    fig = new_figure(1.9 * len(families) + 0.6, 1.95 * len(sizes) + 0.8)
-    grid = fig.subplots(len(sizes), len(families), sharex=True, sharey=True, squeeze=False)
-    # cases are in the order of the grid
-    for case, ax in enumerate(grid.flat):
-        truth, raw, lower, upper = (dataset[name][case].to_numpy() for name in ("truth", "raw", "lower", "upper"))
-        ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
-        ax.scatter(truth, raw, s=5, color=_RAW, clip_on=False, zorder=3)
-        held = against_truth(ax, truth, lower, upper)
-        ax.text(0.97, 0.04, f"covers {held:.0%}", transform=ax.transAxes, ha="right", fontsize=8)
-        ax.set(xlim=(-0.04, 1), ylim=(0, 1))
-    for column, family in zip(grid.T, families, strict=True):
-        column[0].set_title(_FAMILY[family])
-        column[-1].set_xlabel("true TVD")
-    for ax, n in zip(grid[:, 0], sizes, strict=True):
-        ax.set_ylabel(f"{n} answers\nestimate")
-    named(fig, [mark("raw TVD", _RAW, "o"), *truth_handles(interval)])
-    titled(fig, f"{interval:.0%} posterior intervals of the TVD where it is known", size=10)
+    """Draw means over contexts of raw TVD, posterior interval and truth, a row a family and size."""
+    rows = dataset[["truth", "raw", "mean", "lower", "upper", "n", "family"]].mean("item").to_dataframe()
+    held = ((dataset["lower"] <= dataset["truth"]) & (dataset["truth"] <= dataset["upper"])).mean("item")
+    rows["label"] = [f"n = {row.n}, {_FAMILY[row.family]}" for row in rows_of(rows)]
+    series = [
+        Series("raw", label="raw TVD", marker="s", colour="#D55E00"),
+        Series("mean", "lower", "upper", label=f"Bayesian TVD, {interval:.0%} interval", colour="#0072B2", capsize=0),
+        Series("truth", label="truth", marker="|", colour="0", size=14),
+    ]
+    title = "Do intervals of the Bayesian TVD hold the truth?"
+    about = "n answers; right: share of contexts where they do"
+    fig = forest_figure(rows.assign(group=rows["n"]), series, "TVD, mean over contexts", title, about, start=-0.02)
+    axes = fig.axes[0]
+    for height, part in zip(axes.get_yticks(), held.to_numpy(), strict=True):
+        axes.text(1.02, height, f"{part:.0%}", transform=axes.get_yaxis_transform(), va="center")
     return fig

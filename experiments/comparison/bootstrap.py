@@ -163,6 +163,6 @@ def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float 
     # the paper's figure shows the median
     series.append(Series("perplexity_median", label="median of the halves", marker="x", size=5, offset=0.25))
     series.append(Series("perplexity_full", label="all responses", marker="|", size=30))
-    about = f"{study_name}, rounding {table['rounding'].iloc[0]}"
-    shape: dict[str, Any] = {"width": 6.8, "row_height": 0.68, "scale": "log", "columns": 2}
-    return forest_figure(rows, series, estimates.XLABEL, f"Bootstrap mean and central {interval:.0%}", about, **shape)
+    xlabel = f"perplexity per token; bars: central {interval:.0%}"
+    shape: dict[str, Any] = {"row_height": 0.68, "scale": "log", "columns": 2}
+    return forest_figure(rows, series, xlabel, "How much depends on who took part?", study_name, **shape)

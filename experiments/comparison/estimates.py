@@ -33,7 +33,7 @@ from shannon_game.inference.settings import Count, Group, Names
 
 XLABEL = "perplexity per token (log scale)"
 
-_ROUNDINGS = {"none": "as given", "interface": "rounded to the game's 11 values"}
+_ROUNDINGS = {"none": "as given", "interface": "rounded to 11 values"}
 
 
 class EstimatorSettings(Group):
@@ -267,13 +267,13 @@ def rounding_label(name: str) -> str:
 
 
 def grey_roundings(axes: Axes) -> None:
-    """Make the labels of rounded reports smaller than those of the players."""
+    """Make the labels of rounded reports paler than those of the players."""
     for label in axes.get_yticklabels():
         if label.get_text().startswith("rounded"):
-            label.set(color="0.4", fontsize=8)
+            label.set(color="0.4")
 
 
 def bars_label(estimator: EstimatorSettings | None, what: str = "estimate") -> str:
     """Say in a legend what the bars of an estimate cover."""
     estimator = estimator or EstimatorSettings()
-    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} s.e. (over {estimator.uncertainty})"
+    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} s.e. over {estimator.uncertainty}"

@@ -20,14 +20,16 @@ from shannon_game.estimators.comparison import two_alternative_report
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN, item_positions
-from shannon_game.experiments.harness.figures import player_colours, player_label
-from shannon_game.experiments.harness.marks import mark, named
-from shannon_game.experiments.harness.plots import bars
-from shannon_game.experiments.harness.questions import one_panel
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import name_ends, titled
+from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count, Probability
+
+_STYLES = ["-", "--", "-."]
+_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
 EXTRAPOLATION_COLUMNS = (
     *("player", "degree", "n_models", "score_nats", "outside", "loss_nats", "lower_nats", "upper_nats"),
@@ -88,10 +90,11 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
     points = pd.DataFrame(
         {"model": models, "score_nats": [mean_score[m][0] for m in models], "loss_nats": [known[m] for m in models]}
     )
+    about = str(study.attrs.get("name", ""))
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(points.add_prefix("point_"), "point")),
-        figures={"extrapolation": extrapolation_figure(table, points, str(study.attrs.get("name", "")))},
+        figures={"extrapolation": extrapolation_figure(table, points, about, settings.interval)},
         text=_summary(table, settings.interval),
         warnings=_warnings(table),
     )
@@ -157,28 +160,41 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
     )
 
 
-def extrapolation_figure(table: pd.DataFrame, points: pd.DataFrame, study_name: str = "") -> Figure:
-    """Models' scores and losses, and what polynomials give people."""
-    colours = player_colours([HUMAN, *points["model"]])
-    with one_panel(5.2, 3.6, "People's loss, extrapolated from models", study_name, grid="both") as (fig, axes):
-        handles = []
-        for row in rows_of(points):
-            axes.plot(row.score_nats, row.loss_nats, "o", color=colours[row.model], markersize=6)
-            handles.append(mark(player_label(row.model), colours[row.model], "o"))
-        people = table[table["player"] == HUMAN]
-        # side by side, or one interval would hide the others
-        step = 0.02 * np.ptp([*points["score_nats"], *people["score_nats"]])
-        for k, (row, marker) in enumerate(zip(rows_of(people), "^vDs" * len(people), strict=False), start=1):
-            ends = [[row.lower_nats], [row.loss_nats], [row.upper_nats]]
-            bars(axes, [row.score_nats + k * step], *ends, marker=marker, color=colours[HUMAN], markersize=5, capsize=0)
-            handles.append(mark(f"people, degree {row.degree}", colours[HUMAN], marker))
-        truth = people["true_loss_nats"].iloc[0]
-        if np.isfinite(truth):
-            axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
-            handles.append(mark("people, true", colours[HUMAN], "*"))
-        # an interval may run to any number
-        highest = max(points["loss_nats"].max(), people["upper_nats"].max(), np.nan_to_num(truth))
-        axes.set_ylim(0, min(1.1 * highest, 3 * points["loss_nats"].max()))
-        axes.set(xlabel="mean ln p of the answers, nats", ylabel="loss, nats per token")
-        named(fig, handles)
+@styled
+def extrapolation_figure(
+    table: pd.DataFrame, points: pd.DataFrame, study_name: str = "", interval: float = 0.9
+) -> Figure:
+    """Models' scores and losses with the curves through them; beside them what the curves give people."""
+    people = table[table["player"] == HUMAN]
+    x, y, score = points["score_nats"].to_numpy(), points["loss_nats"].to_numpy(), people["score_nats"].iloc[0]
+    fig = new_figure(4.5, 3.6)
+    left, right = fig.subplots(1, 2, sharey=True, width_ratios=[1.6, 1])
+    colours = player_colours(points["model"].tolist())
+    look: dict[str, Any] = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center", "bbox": _WHITE}
+    for at, (name, colour) in enumerate(colours.items()):
+        left.plot(x[at], y[at], "o", color=colour, markersize=6, zorder=3)
+        left.annotate(player_label(name), (x[at], y[at]), color=colour, **look)
+    left.axvline(score, color="0", linestyle=":", linewidth=1)
+    left.annotate("people's score ", (score, 0), (0, 6), textcoords="offset points", ha="right")
+    grid = np.linspace(min(x.min(), score), max(x.max(), score), 60)
+    for at, (row, style) in enumerate(zip(rows_of(people), _STYLES * len(people), strict=False)):
+        fitted = [_polynomial(x, y, row.degree, each) for each in grid]
+        left.plot(grid, fitted, color="#0072B2", linestyle=style, linewidth=1)
+        ends = [row.lower_nats], [row.loss_nats], [row.upper_nats]
+        bars(right, [at], *ends, color="#0072B2", markersize=6, marker="os^D"[at % 4], elinewidth=2)
+    names = {1: "line\n(solid)", 2: "parabola\n(dashed)"}
+    right.set_xticks(range(len(people)), [names.get(each, f"degree {each}") for each in people["degree"]])
+    right.set(xlim=(-0.6, len(people) - 0.4), xlabel=f"{interval:.0%} interval")
+    truth = people["true_loss_nats"].iloc[0]
+    # an interval may run to any number
+    highest = max(y.max(), people["upper_nats"].max(), np.nan_to_num(truth))
+    left.set_ylim(0, min(1.1 * highest, 3 * y.max()))
+    if np.isfinite(truth):
+        right.axhline(truth, color="0", linewidth=1.6)
+        name_ends(right, [(truth, "truth", "0")])
+    left.margins(x=0.25)
+    left.set(xlabel="mean ln p of the answers, nats", ylabel="loss, nats per token")
+    left.set_title("Models")
+    right.set_title("People")
+    titled(fig, "Can people's loss be extrapolated from models?", study_name)
     return fig

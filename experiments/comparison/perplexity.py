@@ -198,11 +198,11 @@ def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: Esti
         Series("true_perplexity_asked", marker="|", size=13, alpha=0.55, label=TRUTH_ASKED),
         Series("true_perplexity", marker="*", size=9, label=TRUTH_REFERENCE),
     )
-    rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
-    handles = [shown.handle(), *rounded, *(each.handle() for each in truths if each.is_in(rows))]
-    about = f"{study_name}; estimator {(estimator or EstimatorSettings()).name}"
-    look: dict[str, Any] = {"width": 6.8, "row_height": 0.3, "scale": "log", "handles": handles, "columns": 2}
-    title = "Perplexity as players of the comparison game"
+    handles = [shown.handle(), *(each.handle() for each in truths if each.is_in(rows))]
+    name = (estimator or EstimatorSettings()).name
+    about = study_name if name == EstimatorSettings().name else f"{study_name}; estimator {name}"
+    look: dict[str, Any] = {"row_height": 0.3, "scale": "log", "handles": handles, "columns": 2}
+    title = "What perplexity do people and models have?"
     fig = forest_figure(rows, [shown, *truths], estimates.XLABEL, title, about, **look)
     estimates.grey_roundings(fig.axes[0])
     return fig

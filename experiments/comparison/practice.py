@@ -13,7 +13,7 @@ from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, re
 from shannon_game.estimators.documents import crossed_slope
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
-from shannon_game.experiments.harness.marks import number_ticks
+from shannon_game.experiments.harness.marks import mark, named, number_ticks
 from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -156,9 +156,9 @@ def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Fig
     by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
     by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
     what, how = ("answer number", "as they go on") if against == "order" else (against, f"with {against}")
-    with one_panel(5.6, 3.6, f"Do answers get better {how}?", study_name) as (fig, axes):
+    with one_panel(4.5, 3.4, f"Do answers get better {how}?", study_name) as (fig, axes):
         middle = answers["x"].groupby(bins).mean()
-        shown = ((by_person, "black", "less the person's mean"), (by_question, "#D55E00", "less the question's, too"))
+        shown = ((by_person, "black", "minus the person's mean"), (by_question, "#D55E00", "and the question's"))
         for values, colour, name in shown:
             means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
             axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
@@ -166,6 +166,10 @@ def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Fig
         axes.set_xscale("log", base=2)
         powers = 2.0 ** np.arange(25)
         number_ticks(axes.xaxis, powers[(middle.min() / 2 <= powers) & (powers <= middle.max() * 2)])
-        axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the token of the text, nats")
-        axes.legend(loc="best")
+        axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the text's token, nats")
+        named(
+            fig,
+            [mark(name, colour, "o", line="-") for _, colour, name in shown]
+            + [mark("bar: \N{PLUS-MINUS SIGN} 1 s.e.")],
+        )
     return fig

@@ -15,7 +15,7 @@ from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.perplexity import estimates_dataset, sampling_warnings
 from shannon_game.experiments.harness import figures
 from shannon_game.experiments.harness.figures import player_colours, player_label
-from shannon_game.experiments.harness.marks import mark, named, titled
+from shannon_game.experiments.harness.marks import mark, name_ends, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -72,7 +72,7 @@ def _grid_label(name: str) -> str:
     """Two lines below a tick: the name of the grid, and how many values it has."""
     if name in SCHEMES and name not in {"none", "interface"}:
         return f"{name}\n({len(SCHEMES[name].values)} values)"
-    return estimates.rounding_label(name).replace("rounded to the game's ", "the game's\n")
+    return estimates.rounding_label(name).replace("rounded to ", "the game's\n")
 
 
 @styled
@@ -82,7 +82,7 @@ def rounding_figure(
     """Perplexity against the rounding scheme, a colour a player."""
     colours = player_colours(list(dict.fromkeys(table["player"])))
     schemes = list(dict.fromkeys(table["rounding"]))
-    fig = figures.new_figure(6.8, 3.9)
+    fig = figures.new_figure(4.5, 4.3)
     axes = fig.add_subplot()
     shifts = np.linspace(-0.24, 0.24, len(colours)) if len(colours) > 1 else np.zeros(1)
     short: dict[str, Any] = {"marker": "_", "markersize": 13, "markeredgewidth": 2, "alpha": 0.55, "linestyle": ""}
@@ -96,11 +96,10 @@ def rounding_figure(
         axes, "y", *figures.finite_range(*(table[name] for name in (*_ENDS, "true_perplexity_asked")))
     )
     axes.set_xticks(range(len(schemes)), [_grid_label(name) for name in schemes])
-    axes.set(
-        xlim=(-0.5, len(schemes) - 0.5), xlabel="rounding of the reports", ylabel="perplexity per token (log scale)"
-    )
-    titled(fig, "Perplexity when reports are rounded", f"{study_name}; estimator {table['estimator'].iloc[0]}")
-    handles = [mark(player_label(name), colour, "o") for name, colour in colours.items()]
+    axes.set(xlim=(-0.5, len(schemes) - 0.5), xlabel="rounding of the reports", ylabel="perplexity per token")
+    titled(fig, "What does rounding the answers do?", study_name)
+    last = table.drop_duplicates("player", keep="last")[["player", "perplexity"]].to_numpy()
+    name_ends(axes, [(value, player_label(name), colours[name]) for name, value in last])
     truth = mark(figures.TRUTH_ASKED, "0.4", "_", markersize=12, markeredgewidth=2)
-    named(fig, [*handles, mark(estimates.bars_label(estimator), "0.4", "o", line="-"), truth])
+    named(fig, [mark(estimates.bars_label(estimator), "0.4", "o", line="-"), truth])
     return fig

@@ -20,7 +20,7 @@ from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import curve, light_grid, mark, number_ticks, titled
+from shannon_game.experiments.harness.marks import curve, light_grid, mark, name_ends, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -155,20 +155,23 @@ def summary(table: pd.DataFrame) -> str:
 @styled
 def sample_size_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Mean error with its band over repeats, against n."""
-    fig = new_figure(6.2, 3.9)
-    axes = _error_axes(fig)
+    fig = new_figure(4.5, 3.6)
+    axes, ends = _error_axes(fig), []
     for player, colour in player_colours(list(dict.fromkeys(table["player"]))).items():
         rows = table[table["player"] == player]
         quantiles = rows[["error_lower_nats", "error_nats", "error_upper_nats"]].to_numpy().T
-        look = {"marker": "o", "markersize": 4.5, "label": player_label(player)}
-        curve(axes, rows["n"], quantiles, colour, alpha=0.2, **look)
+        curve(axes, rows["n"], quantiles, colour, alpha=0.2, marker="o", markersize=4.5)
+        ends.append((float(rows["error_nats"].iloc[-1]), player_label(player), colour))
     axes.set_xscale("log")
     number_ticks(axes.xaxis, sorted(set(table["n"])))
-    axes.set_xlabel("candidates per item, n (log scale)")
+    axes.set_xlabel("candidates per item")
     first = table.iloc[0]
     generator = player_label(str(first["generator"]))
-    titled(fig, "Error of the estimate", f"{study_name}, generator {generator}, {first['n_items']} items")
-    axes.legend(title=f"mean and central {interval:.0%} of {first['n_repeats']} repeats", loc="lower right")
+    titled(
+        fig, "How many candidates does an item need?", f"{study_name}; generator {generator}, {first['n_items']} items"
+    )
+    named(fig, [mark(f"mean; band: central {interval:.0%} of {first['n_repeats']} repeats", marker="o", line="-")])
+    name_ends(axes, ends)
     return fig
 
 
@@ -202,5 +205,5 @@ def _error_axes(fig: Figure) -> Axes:
     axes = fig.add_subplot()
     axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
     light_grid(axes, "y")
-    axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
+    axes.set_ylabel("error of the loss, nats per token")
     return axes

@@ -186,10 +186,12 @@ def sbc_figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figu
         name = row.quantity.replace("log_likelihood", "joint log-likelihood")
         axes.set_title(name if row.inside else f"{name}: outside", fontsize=8.5, color="0" if row.inside else colour)
         axes.set_xlim(0, 1)
-        axes.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
+        axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     label_below(grid, len(table), "rank of the truth", size=8.5)
     fig.supylabel("ECDF minus uniform", fontsize=9)
-    titled(fig, f"Simulation-based calibration: {table['model'].iloc[0]}, {band.n_fits} fits", size=10)
+    titled(
+        fig, "Are posteriors right on their own model's data?", f"model {table['model'].iloc[0]}, {band.n_fits} fits"
+    )
     handles = [Patch(color="0.88", label=f"simultaneous {band.probability:.0%} band"), mark("inside", _GOOD)]
     for colour, label, some in (
         (_DOUBTFUL, "outside its own band", ~table["inside"] & table["inside_together"]),

@@ -104,17 +104,17 @@ def shared_belief_figure(found: PrivateBelief, study_name: str) -> Figure:
     # as many of two people, who are many more
     others = others[:: max(1, len(others) // max(len(own), 1))]
     limit = float(np.quantile(np.abs(own), 0.99)) if own.size else 1.0
-    fig = new_figure(6.2, 3.6)
+    fig = new_figure(4.5, 3.1)
     grid = fig.subplots(1, 2, sharex=True, sharey=True)
     for axes, pairs, title in zip(grid, (own, others), ("one person", "two people"), strict=True):
         axes.plot(*pairs.T, "o", markersize=3, alpha=0.3, color="black", markeredgewidth=0)
         slope = float(np.sum(pairs[:, 0] * pairs[:, 1]) / max(np.sum(pairs[:, 0] ** 2), 1e-9))
         axes.axline((0, 0), slope=slope, color="#D55E00", linewidth=1.5)
-        axes.set_title(f"{title}: correlation {slope:+.2f}", loc="left", fontsize=9)
-        axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="report on one token (nats)")
+        axes.set_title(f"{title}: r = {slope:+.2f}", loc="left", fontsize=10)
+        axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="report on a token, nats")
         light_grid(axes, "both")
-    grid[0].set_ylabel("report on another token (nats)")
-    titled(fig, "Reports on two tokens of an item, less those of other people", study_name)
+    grid[0].set_ylabel("report on another, nats")
+    titled(fig, "Do people share one belief?", study_name)
     return fig
 
 

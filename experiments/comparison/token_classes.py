@@ -143,7 +143,7 @@ def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
     factors = list(dict.fromkeys(table["factor"]))
     heights = [table.loc[table["factor"] == factor, "level"].nunique() for factor in factors]
     offsets = np.linspace(0.22, -0.22, len(palette)) if len(palette) > 1 else [0.22]
-    fig = new_figure(6.8, 1.0 + 0.42 * sum(heights))
+    fig = new_figure(4.5, 1.4 + 0.42 * sum(heights))
     panels = fig.subplots(len(factors), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     for axes, factor in zip(panels, factors, strict=True):
         own = table[table["factor"] == factor]
@@ -161,9 +161,8 @@ def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
         axes.axvline(0, color="0.55", linewidth=0.8)
         axes.set_ylabel(factor)
         light_grid(axes, "x")
-    panels[-1].set_xlabel(
-        "gap to the generator, nats\n(bars: two standard errors over items; crosses: exact; in brackets: items)"
-    )
-    titled(fig, "Where players lose, by what was asked for", study_name)
-    named(fig, [mark(player_label(player), colour, "o") for player, colour in palette.items()], 4)
+    panels[-1].set_xlabel("loss minus the generator's, nats")
+    titled(fig, "On which tokens do people and models lose?", f"{study_name}; in brackets: items")
+    bar, exact = mark("mean \N{PLUS-MINUS SIGN} 2 s.e. over items", marker="o", line="-"), mark("exact", marker="x")
+    named(fig, [mark(player_label(player), colour, "o") for player, colour in palette.items()] + [bar, exact], 2)
     return fig

@@ -56,7 +56,7 @@ def pool(study: xr.Dataset, settings: PoolSettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row")),
-        figures={"pool": pool_figure(table, units, str(study.attrs.get("name", "")))},
+        figures={"pool": pool_figure(table, units, str(study.attrs.get("name", "")), settings.interval)},
         text=_summary(table, units, settings.interval),
         warnings=tuple(few),
     )
@@ -105,7 +105,7 @@ def _summary(table: pd.DataFrame, units: str, interval: float) -> str:
     )
 
 
-def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "") -> Figure:
+def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "", interval: float = 0.9) -> Figure:
     """Every study with its interval, and below each group its pooled mean and where a new study would lie."""
     rows = table[table["what"] != "without"].copy()
     # with two studies nothing is known of a third
@@ -116,5 +116,7 @@ def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "") -> F
     rows["colour"] = rows["what"].map({"study": "#0072B2", "pooled": "black", "new study": "0.55"})
     rows["marker"] = rows["what"].map({"study": "o", "pooled": "D", "new study": "|"})
     series, title = [Series("estimate", "lower", "upper", marker=None)], "What do the studies say together?"
-    look: dict[str, Any] = {"width": 6.2, "row_height": 0.3}
-    return forest_figure(rows, series, units or "estimate", title, study_name, zero=False, **look)
+    look: dict[str, Any] = {"row_height": 0.3}
+    return forest_figure(
+        rows, series, f"{units or 'estimate'}, {interval:.0%} interval", title, study_name, zero=False, **look
+    )

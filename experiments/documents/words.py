@@ -196,7 +196,8 @@ def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits",
     light_grid(axes, "x")
     if len(models) > 1:
         named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])
-    said = what[:1].upper() + what[1:]
-    said += f" of the first {len(first)} words" if len(first) < len(words) / len(models) else ""
-    titled(fig, said, title)
+    some = f", first {len(first)} words" if len(first) < len(words) / len(models) else ""
+    titled(
+        fig, f"How much {what} has each word?" if what != "surprisal" else "How surprising is each word?", title + some
+    )
     return fig

@@ -156,7 +156,7 @@ def people_figure(table: pd.DataFrame, study_name: str = "", *, interval: float)
         )
         for end, colour, at in (("lower", "#0072B2", 0.12), ("upper", "#D55E00", -0.12))
     ]
-    title = "What numbers of guesses say of the entropy"
+    title = "Between which bounds is the entropy of the text?"
     return forest_figure(rows, series, "entropy, nats per word", title, study_name, row_height=0.24, start=0)
 
 
@@ -172,7 +172,7 @@ def lengths_figure(table: pd.DataFrame, study_name: str = "", *, interval: float
     shown = _with_ends(table[table["context_length"] > 0], interval)
     models = list(dict.fromkeys(shown["player"]))
     colours, styles = player_colours(models), {"upper": "-", "lower": "--"}
-    with one_panel(5.6, 3.9, "What ranks say of the entropy of a text", study_name) as (fig, axes):
+    with one_panel(4.5, 4.2, "Between which bounds is the entropy of a text?", study_name) as (fig, axes):
         for at, model in enumerate(models):
             own = shown[shown["player"] == model]
             # models of one length stand side by side
@@ -180,8 +180,7 @@ def lengths_figure(table: pd.DataFrame, study_name: str = "", *, interval: float
             for end, style in styles.items():
                 ends = (own[f"{end}_from"], own[f"{end}_nats"], own[f"{end}_to"])
                 bars(axes, x, *ends, color=colours[model], linestyle=style, capsize=0)
-        length_axis(axes, shown["context_length"])
-        axes.tick_params(axis="x", labelrotation=60)
+        length_axis(axes, shown["context_length"], most_ticks=5)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("entropy, nats per token")
         handles = [mark(player_label(model), colours[model], "o", line="-") for model in models]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from textwrap import fill
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -52,6 +53,8 @@ _KNOWN = {
 }
 _LABELS = {"human": "humans", "14M": "14M model", "gpt2-small": "GPT-2 small", "gpt2-medium": "GPT-2 medium"}
 _GROUP_GAP = 0.45
+# letters of a row's label, in a line
+_LABEL = 24
 _TICK_STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 6, 7, 8))
 
 LOG_MARGIN = 1.15
@@ -168,7 +171,7 @@ def forest(
                 zorder=3,
                 **look,
             )
-    axes.set_yticks(heights, rows["label"].tolist())
+    axes.set_yticks(heights, [fill(label, _LABEL) if "\n" not in label else label for label in rows["label"]])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(heights[-1] - 0.7, heights[0] + 0.7)
     if scale == "log":

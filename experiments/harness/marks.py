@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
+from textwrap import fill, wrap
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +14,26 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
+_STUDIES = {
+    "designed": "simulated",
+    "cloze_simulated": "simulated",
+    "rules": "texts with a rule",
+    "estimates": "",
+    "lm_game": "public data of the comparison game",
+    "lm_game_top1": "public data of the top-1 game",
+    "provo": "public data on Provo",
+    "rank_perplexity": "public data on ranks",
+}
+"""What a figure calls the studies that come with the project."""
 
-def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 11.5) -> None:
-    """Put the title of a whole figure at its left: what it shows, and of which study or models."""
+
+def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 11) -> None:
+    """Put the title of a whole figure at its left: what it shows, and below it of which study or models."""
     # about 12 letters an inch
-    lines = wrap(f"{text} ({about})" if about else text, int(12 * figure.bbox.width / figure.get_dpi()))
+    room = int(12 * figure.bbox.width / figure.get_dpi())
+    study, semicolon, rest = about.partition(";")
+    about = (_STUDIES.get(study, study) + semicolon + rest).removeprefix(";")
+    lines = [line for part in (text, about) if part for line in wrap(part, room)]
     figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=size)
 
 
@@ -34,8 +49,21 @@ def mark(
 def named(figure: Figure, handles: Sequence[Any], columns: int = 3) -> None:
     """Put a legend below the figure, in as many columns as its width has room for."""
     longest = max(len(str(each.get_label())) for each in handles)
-    room = int(14 * figure.get_figwidth() / (longest + 5))
+    room = int(13 * figure.get_figwidth() / (longest + 5))
     figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(columns, len(handles), room)))
+
+
+def name_ends(axes: Axes, ends: Sequence[tuple[float, str, str]], *, size: float = 9.5) -> None:
+    """Name lines right of the axes, at the heights where they end: (height, name, colour); call it last."""
+    line = 1.7 * size * axes.get_figure(root=True).dpi / 72 / axes.bbox.height  # type: ignore[union-attr]
+    place = axes.transData + axes.transAxes.inverted()
+    top = 1.0
+    for height, text, colour in sorted(ends, reverse=True):
+        name = fill(text, 18)
+        half = line * (name.count("\n") + 1) / 2
+        at = min(float(place.transform((1, height))[1]), top - half)
+        axes.text(1.02, at, name, color=colour, fontsize=size, va="center", transform=axes.transAxes)
+        top = at - half
 
 
 def percent(axis: Axis) -> None:

@@ -27,7 +27,7 @@ def forest_figure(
     title: str,
     about: str = "",
     *,
-    width: float = 5.8,
+    width: float = 4.5,
     row_height: float = 0.34,
     zero: bool = True,
     start: float | None = None,
@@ -67,7 +67,7 @@ def length_axis(axes: Axes, lengths: ArrayLike, *, most_ticks: int = 9) -> None:
     axes.set_xscale("log", base=2)
     number_ticks(axes.xaxis, each[:: max(1, round(each.size / most_ticks))])
     axes.set_xlim(each[0] / 1.5, each[-1] * 1.5)
-    axes.set_xlabel("tokens of context (log scale)")
+    axes.set_xlabel("tokens of context")
 
 
 def diagonal(axes: Axes, *, margin: float = 0.0) -> None:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import light_grid, percent
+from shannon_game.experiments.harness.figures import Series, forest, new_figure
+from shannon_game.experiments.harness.marks import light_grid, percent, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
-from shannon_game.experiments.planning.figures import COVERS_TOO_LITTLE, GAME_LABELS
+from shannon_game.experiments.planning.figures import COVERS_TOO_LITTLE
 from shannon_game.experiments.planning.replicates import simulated_studies, summarise
 from shannon_game.experiments.planning.settings import (
     AssumedPeople,
@@ -83,12 +83,11 @@ def question_worth_figure(
     questions: pd.DataFrame, table: pd.DataFrame, study_name: str = "", interval: float = 0.9
 ) -> Figure:
     """What each answer carries, and what the same time buys in other games."""
-    fig = new_figure(10.6, 3.7)
-    left, right = fig.subplots(1, 2, width_ratios=[1, 1.1])
-    _carried(left, _by_answer(questions))
-    _bought(right, table, interval)
-    left.set_title(f"What each answer carried ({study_name})")
-    right.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes of people's time buy (simulated)")
+    fig = new_figure(4.5, 5.4)
+    above, below = fig.subplots(2, 1, height_ratios=[1.2, 1])
+    _carried(above, _by_answer(questions))
+    _bought(below, table, interval)
+    titled(fig, "Which questions were worth their time?", study_name)
     return fig
 
 
@@ -154,45 +153,38 @@ def _points(n_items: int, n_responses: int, costs: Costs) -> list[tuple[str, Des
     bridge = DesignPoint("bridge", n_items, "slider", n_draws=half, n_answers=half, n_comparisons=half)
     bets = DesignPoint("bets", max(round(seconds / costs.bet_seconds), 2), n_bets=1)
     return [
-        ("as it was asked: 11 boxes", asked),
-        ("the same, a slider", replace(asked, scale="slider")),
-        ("half free answers, a slider", bridge),
-        ("one bet a context", bets),
+        ("comparisons, 11 boxes", asked),
+        ("comparisons, slider", replace(asked, scale="slider")),
+        ("half free answers, slider", bridge),
+        ("one bet per context", bets),
     ]
 
 
 def _carried(axes: Axes, share: NDArray[np.float64]) -> None:
-    n = share.size
-    carried = np.concatenate([[0.0], np.cumsum(share) / share.sum()])
-    axes.plot(np.arange(n + 1), carried, color="#0072B2")
-    for part in (0.5, 0.9):
-        count = _carry(share, part)
-        axes.plot([count, count], [0, part], color="0.55", linewidth=0.8, linestyle=":")
-        axes.plot(count, part, "o", color="#0072B2", markersize=5)
-        axes.annotate(
-            f"{count:,} answers carry {part:.0%}", (count, part), (8, -12), textcoords="offset points", fontsize=8.5
-        )
-    axes.set_xlim(0, n)
-    axes.set_ylim(0, 1.02)
+    n, half = share.size, _carry(share, 0.5)
+    axes.plot(np.arange(n + 1), np.concatenate([[0.0], np.cumsum(share) / share.sum()]), color="#0072B2", linewidth=2)
+    axes.plot([half, half, 0], [0, 0.5, 0.5], color="0.4", linewidth=1, linestyle=":")
+    axes.annotate(f"{half:,} of {n:,} answers: half", (half, 0.5), (8, -4), textcoords="offset points")
+    axes.set(xlim=(0, n), ylim=(0, 1.02), xlabel="answers, largest weight first", ylabel="share of the estimate")
     percent(axes.yaxis)
     light_grid(axes, "y")
-    axes.set_xlabel(f"answers, the weightiest first (of {n:,})")
-    axes.set_ylabel("share of the estimate that they carry")
+    axes.set_title("Few answers carry the estimate", fontsize=10)
 
 
 def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
-    rows = rows_of(table)
-    for at, row in enumerate(rows):
-        good = row.coverage >= interval - COVERS_TOO_LITTLE
-        axes.barh(-at, row.width, 0.55, color="#0072B2" if good else "white", edgecolor="#0072B2", zorder=2)
-        said = f"covers {row.coverage:.0%}, off by {round(row.bias, 2) + 0.0:+.2f}"
-        axes.annotate(said, (row.width, -at), (5, 0), textcoords="offset points", va="center", fontsize=8.5)
-    labels = [f"{row.label}\n{GAME_LABELS[row.game]}; {row.n_contexts} contexts" for row in rows]
-    axes.set_yticks([-at for at in range(len(rows))], labels, fontsize=8.5)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlim(0, float(table["width"].max()) * 1.75)
+    rows = table.assign(
+        label=table["label"].str.replace(", ", ",\n"),
+        hollow=table["coverage"] < interval - COVERS_TOO_LITTLE,
+    )
+    heights = forest(axes, rows, [Series("width", size=8)])
+    for row, height in zip(rows_of(table), heights, strict=True):
+        said = f"{round(row.coverage * row.n_replicates)} of {row.n_replicates}"
+        said += "\nhold the truth" if height == heights[0] else ""
+        axes.text(1.02, height, said, transform=axes.get_yaxis_transform(), va="center")
+    axes.set_xlim(0, 1.1 * float(table["width"].max()))
     light_grid(axes, "x")
-    axes.set_xlabel(f"mean width of the {interval:.0%} interval, nats; hollow: covers too little")
+    axes.set_xlabel(f"mean width of the {interval:.0%} interval, nats")
+    axes.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes buy, simulated", fontsize=10)
 
 
 def _summary(questions: pd.DataFrame, table: pd.DataFrame, interval: float) -> str:

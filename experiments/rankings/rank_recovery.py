@@ -185,15 +185,16 @@ def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
 def recovery_figure(rows: pd.DataFrame, interval: float = 0.9) -> Figure:
     """Posterior medians and intervals against the truth, a panel a kind of value."""
     kinds = list(dict.fromkeys(rows["what"]))
-    fig = new_figure(3.5 * len(kinds), 3.4)
+    fig = new_figure(4.5, 3.6)
     for axes, what in zip(fig.subplots(1, len(kinds), squeeze=False)[0], kinds, strict=True):
         mine = rows[rows["what"] == what]
         held = against_truth(axes, *(mine[name].to_numpy() for name in ("true", "lower", "upper")))
         axes.plot(mine["true"], mine["median"], ".", color="black", markersize=4)
         axes.axline((0, 0), slope=1, color="#0072B2", linewidth=0.9)
-        axes.set_title(f"{what}: {held:.0%} hold the truth")
-        axes.set(xlabel="true (log-odds per doubling)", ylabel="posterior (log-odds per doubling)")
+        axes.set_title(f"{what}: {held:.0%}", fontsize=10)
+        axes.set_xlabel("true")
+    fig.supylabel("posterior, log-odds per doubling", fontsize=10)
     handles = [mark("posterior median", "black", ".", markersize=6), *truth_handles(interval)]
     named(fig, [*handles, mark("median at the truth", "#0072B2")], 2)
-    titled(fig, f"{interval:.0%} intervals of known slopes")
+    titled(fig, "Do intervals of the slopes hold the truth?")
     return fig

@@ -199,8 +199,8 @@ def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int)
 def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "") -> Figure:
     """Share of the places whose word is at most at a rank, a line per model and split."""
     at = np.arange(1, n_candidates + 1)
-    title = "How early in the list is the word that comes?"
-    with one_panel(6.0, 3.8, title, study_name, grid="both") as (fig, axes):
+    title = "How high does the model rank the right word?"
+    with one_panel(4.5, 3.9, title, study_name, grid="both") as (fig, axes):
         axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
         for name, colour in player_colours(list(dict.fromkeys(rows["model"]))).items():
             parts = list(rows[rows["model"] == name].groupby("split", sort=False))
@@ -209,7 +209,7 @@ def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "
                 axes.ecdf(its["rank"], color=colour, linestyle=line, label=shown)
         axes.set_xscale("log")
         number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
-        axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share of the places")
-        axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
+        axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share at this rank or better")
+        axes.set_xlabel(f"rank among {n_candidates:,} words")
         named(fig, axes.get_legend_handles_labels()[0], 2)
     return fig

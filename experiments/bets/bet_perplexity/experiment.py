@@ -196,8 +196,8 @@ def _summary(
 _HUMAN, _MODEL, _RECALIBRATED, _BRACKET = "#000000", "#D55E00", "#0072B2", "0.6"
 _MARKERS = "osD^vP"
 _LABELS = {
-    "recalibrated": "humans, recalibrated,\nheld out",
-    "floor": "humans, the least\nthat a back-off can give",
+    "recalibrated": "people, recalibrated",
+    "floor": "people, least possible",
     "committee": "mean of all stakes",
 }
 _COLOURS = {"model": _MODEL, "recalibrated": _RECALIBRATED}
@@ -209,35 +209,34 @@ def loss_figure(
 ) -> Figure:
     """Losses of people under every back-off, of recalibrated stakes and of models; and everybody's own bracket."""
     shown = table[table["kind"].isin(["bets", "recalibrated", "floor", "committee", "model"])]
-    labels = {"bets": "humans, unnamed words\nby {}", **_LABELS}
+    labels = {"bets": "people, other words\nby {}", **_LABELS}
     shown = shown.assign(
         label=[labels.get(row.kind, player_label(row.player)).format(row.back_off) for row in rows_of(shown)],
         colour=[_COLOURS.get(kind, _HUMAN) for kind in shown["kind"]],
         group=np.where(shown["kind"] == "model", "model", "people"),
     )
-    fig = new_figure(7.6, max(3.4, 1.5 + 0.19 * len(participants), 1.5 + 0.45 * len(shown)))
-    left, right = fig.subplots(1, 2, width_ratios=[1, 1])
+    fig = new_figure(4.5, 2.4 + 0.22 * len(participants) + 0.42 * len(shown))
+    left, right = fig.subplots(2, 1, sharex=True, height_ratios=[2 * len(shown), len(participants) + 2])
     forest(left, shown, [Series("loss_nats", "loss_lower_nats", "loss_upper_nats")])
-    left.set_xlabel(f"loss, nats per word ({interval:.0%})")
-    left.set_title("a  All answers")
+    left.set_title(f"All answers, {interval:.0%} intervals")
     columns = [f"loss_nats_{name}" for name in back_offs]
     own = _named(participants.sort_values(columns[0], ignore_index=True))
     own[columns] = own[columns].replace([np.inf, -np.inf], np.nan)
     low, high = own[columns].min(axis=1), own[columns].max(axis=1)
     series = [
-        Series(column, label=f"b: unnamed words by {name}", marker=marker, colour=_HUMAN, hollow=True, size=3.6)
+        Series(column, label=f"other words by {name}", marker=marker, colour=_HUMAN, hollow=True, size=3.6)
         for column, name, marker in zip(columns, back_offs, cycle(_MARKERS), strict=False)
     ]
     forest(right, own, series)
     known = own[columns].notna().all(axis=1)
     right.hlines(-np.flatnonzero(known), low[known], high[known], color=_BRACKET, linewidth=1.4)
-    right.tick_params(axis="y", labelsize=7.5)
+    right.tick_params(axis="y", labelsize=9.5)
     right.set_xlabel("loss, nats per word")
-    right.set_title("b  Everybody's own")
+    right.set_title("Each person")
     for axes in (left, right):
         light_grid(axes, "x")
-    named(fig, [*(each.handle() for each in series), mark("b: between them", _BRACKET)])
-    titled(fig, "What bets on the next word cost", study_name)
+    named(fig, [*(each.handle() for each in series), mark("range", _BRACKET)])
+    titled(fig, "What do people lose who bet?", study_name)
     return fig
 
 

@@ -46,9 +46,9 @@ def ard_coefficients_figure(
 ) -> Figure:
     """Draw the change of the TVD for one sd of each predictor, and the scale of each coefficient, by fit."""
     fits, names = list(dict.fromkeys(table["fit"])), list(dict.fromkeys(table["predictor"]))
-    panels = [("effect_tvd", "change of the expected TVD for one sd", "a  Effect of each predictor")]
+    panels = [("effect_tvd", "change of the TVD per s.d.", "a  Effect")]
     if table["scale"].notna().any():
-        panels.append(("scale", "scale of the coefficient (log-odds)", "b  Relevance scale"))
+        panels.append(("scale", "expected size, log-odds", "b  Relevance"))
     columns = [f"{name}{end}" for name, _, _ in panels for end in ("", "_lower", "_upper")]
     # scales of a Gaussian are in units of the TVD
     unit = np.where(table["unit"] == "TVD per sd", 4, 1)
@@ -56,8 +56,8 @@ def ard_coefficients_figure(
     wide = table.pivot_table(index="predictor", columns="fit", values=columns, dropna=False).loc[names]
     wide.columns = wide.columns.map(", ".join)
     wide = wide.assign(label=[predictor_label(name) for name in names])
-    fig = new_figure(7.4, 1.5 + 0.2 * len(names) * (len(fits) + 1))
-    grid = fig.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=[1.5, 1][: len(panels)])[0]
+    fig = new_figure(4.5, 1.4 + len(panels) * (0.7 + 0.17 * len(names) * (len(fits) + 1)))
+    grid = fig.subplots(len(panels), 1, squeeze=False)[:, 0]
     for axes, (column, xlabel, title) in zip(grid, panels, strict=True):
         series = [
             Series(
@@ -80,8 +80,9 @@ def ard_coefficients_figure(
         for boundary in range(1, len(names)):
             axes.axhline(0.5 - boundary, color="0.9", linewidth=0.7)
     grid[0].axvline(0, color="0.55", linewidth=0.8)
-    named(fig, [each.handle() for each in series])
-    titled(fig, f"What the TVD depends on: medians, {interval:.0%} intervals", about)
+    if len(fits) > 1:
+        named(fig, [each.handle() for each in series])
+    titled(fig, "What does the distance depend on?", f"medians, {interval:.0%} intervals; {about}")
     return fig
 
 

@@ -44,6 +44,7 @@ from shannon_game.experiments.cloze.build_cloze.players import (
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import known_mean
 from shannon_game.experiments.harness.language_models import SMOLLM2, Work, open_work
+from shannon_game.experiments.harness.marks import named
 from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -262,8 +263,8 @@ def players_table(
 def players_figure(by_item: xr.Dataset, title: str) -> Figure:
     """Cumulative share of contexts by the entropy of their next word, one line per player and one of people."""
     highest = 1.05 * max(float(by_item["entropy_nats"].max().fillna(0)), 0.1)
-    title = f"Next words in {by_item.sizes['item']:,} contexts of {title}"
-    with one_panel(6.0, 3.6, title, grid="both") as (fig, axes):
+    about = f"{by_item.sizes['item']:,} contexts of {title}"
+    with one_panel(4.5, 4.0, "How varied are the next words?", about, grid="both") as (fig, axes):
         for name, colour in colours([str(name) for name in by_item["player"].to_numpy()]).items():
             values = by_item["entropy_nats"].sel(player=name).dropna("item").to_numpy()
             if len(values):
@@ -271,9 +272,9 @@ def players_figure(by_item: xr.Dataset, title: str) -> Figure:
                 axes.ecdf(values, color=colour, linestyle=style, label=shown)
         # beside the axis, so that a player without any entropy is seen
         axes.set(xlim=(-0.03 * highest, highest), ylim=(0, 1.02))
-        axes.set_xlabel("entropy of a context's next words (nats, of the samples)")
-        axes.set_ylabel("share of contexts with this or less")
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+        axes.set_xlabel("entropy of the next word, nats")
+        axes.set_ylabel("share of contexts")
+        named(fig, axes.get_legend_handles_labels()[0], 2)
     return fig
 
 

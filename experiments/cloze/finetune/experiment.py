@@ -22,10 +22,11 @@ from shannon_game.experiments.cloze.live_words import usable_contexts
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.cloze.tvd.exact import exact_tvd
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.figures import Series, player_colours, player_label
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
-from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
@@ -130,7 +131,10 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
         table=table,
         dataset=xr.Dataset.from_dataframe(items.rename_axis("row")),
         tables={"curves": curves, "items": items},
-        figures={"finetune": finetune_figure(table), "loss_curves": loss_curves_figure(curves, "context")},
+        figures={
+            "finetune": finetune_figure(table, items, settings.level),
+            "loss_curves": loss_curves_figure(curves, "context"),
+        },
         text=_summary(table, settings, runs),
         warnings=_warnings(settings, folds),
     )
@@ -227,15 +231,25 @@ def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
     return () if len(folds) == settings.n_folds else (f"{part}; leave out experiment.fold to hold out every text once",)
 
 
-def finetune_figure(table: pd.DataFrame) -> Figure:
-    """Draw the change of the TVD of every model and kind of label, with its interval."""
-    rows = table.assign(
-        label=table["player"].map(player_label) + ", " + table["labels"] + " labels",
-        colour=table["player"].map(player_colours(table["player"].tolist())),
-    )
-    xlabel = "change of the TVD to people on held-out texts (below 0: nearer)"
-    series = [Series("tvd_difference", "tvd_difference_lower", "tvd_difference_upper")]
-    return forest_figure(rows, series, xlabel, "What fine-tuning on people's answers changes")
+@styled
+def finetune_figure(table: pd.DataFrame, items: pd.DataFrame, level: float = 0.9) -> Figure:
+    """Draw the change of every held-out context, and its mean with an interval, a row per model and kind of label."""
+    label = table["player"].map(player_label) + (", " + table["labels"] if len(table) > 1 else "")
+    rows = table.assign(label=label, colour="0")
+    fig = new_figure(4.5, 1.7 + 0.7 * len(rows))
+    axes = fig.add_subplot()
+    mean = Series("tvd_difference", "tvd_difference_lower", "tvd_difference_upper", size=6, linewidth=2.4)
+    heights, rng = forest(axes, rows, [mean]), np.random.default_rng(0)
+    changes = items.assign(change=items["tvd_after"] - items["tvd_before"]).groupby(["player", "labels"], sort=False)
+    for height, (_, own) in zip(heights, changes, strict=True):
+        axes.scatter(own["change"], height + rng.uniform(-0.38, 0.38, len(own)), s=9, color="#0072B2", alpha=0.45)
+    axes.axvline(0, color="0.4", linewidth=0.8)
+    light_grid(axes, "x")
+    axes.set_xlabel("change of the TVD (left of 0: nearer)")
+    dots = mark("a held-out context", "#0072B2", "o")
+    named(fig, [dots, mark(f"mean, {level:.0%} interval over texts", "0", "o", line="-")])
+    titled(fig, "Does training on people's answers bring models nearer?")
+    return fig
 
 
 def _summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, TrainedModel]) -> str:

@@ -137,13 +137,13 @@ def _pages(study: xr.Dataset, items: NDArray[np.intp]) -> dict[str, NDArray[np.i
 
 
 @styled
-def contexts_figure(study: xr.Dataset, table: pd.DataFrame, items: NDArray[np.intp], *, n_words: int = 15) -> Figure:
+def contexts_figure(study: xr.Dataset, table: pd.DataFrame, items: NDArray[np.intp], *, n_words: int = 10) -> Figure:
     """Draw one row of panels for each context, one panel for each player: horizontal bars, most probable on top."""
     players = list(dict.fromkeys(table["player"]))
     # as much room as the player with the most words needs
     n_words = int(np.clip(table["rank"].max(), 3, n_words))
     palette = colours(players)
-    fig = new_figure(1.0 + 1.75 * len(players), (0.95 + 0.18 * n_words) * len(items) + 0.3)
+    fig = new_figure(1.0 + 1.75 * len(players), (0.95 + 0.2 * n_words) * len(items) + 0.3)
     parts = fig.subfigures(len(items), 1, squeeze=False)[:, 0]
     for part, item in zip(parts, items, strict=True):
         name = str(context_labels(study)[item])
@@ -152,20 +152,20 @@ def contexts_figure(study: xr.Dataset, table: pd.DataFrame, items: NDArray[np.in
         shown = context if len(context) <= 150 else "..." + context[-147:]
         target = str(study["target_word"].to_numpy()[item])
         title = f"{name}  {shown} ___" + (f"  [{target}]" if target else "")
-        titled(part, "\n".join(textwrap.wrap(title, 25 + 22 * len(players))), size=8.5)
+        titled(part, "\n".join(textwrap.wrap(title, 20 + 18 * len(players))), size=9.5)
         highest = max(here["probability"].max(), 0.05)
         for ax, player in zip(part.subplots(1, len(players), squeeze=False)[0], players, strict=True):
             mine = here[(here["player"] == player) & (here["rank"] > 0)].sort_values("rank").head(n_words)
-            ax.set_title(label(player), fontsize=8)
+            ax.set_title(label(player), fontsize=9.5)
             ax.set(xlim=(0, highest * 1.05), ylim=(n_words - 0.4, -0.6))
             _bars(ax, mine, palette[player])
     known = bool(study["target_word"].to_numpy()[items].astype(str).astype(bool).any())
-    fig.supxlabel("probability" + (" (bold: the word of the text)" if known else ""), fontsize=8.5)
+    fig.supxlabel("probability" + (" (bold: the word of the text)" if known else ""), fontsize=9.5)
     return fig
 
 
 def _bars(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
-    ax.tick_params(axis="both", labelsize=6.5, length=2)
+    ax.tick_params(axis="both", labelsize=8.5, length=2)
     if rows.empty:
         ax.set_yticks([])
         ax.text(0.5, 0.5, "no samples", transform=ax.transAxes, ha="center", va="center", fontsize=7, color="0.4")

@@ -18,6 +18,7 @@ from shannon_game.experiments.cloze.tvd.results import oracle_tvd
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.marks import mark, named
 from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for
@@ -88,18 +89,17 @@ def exact_figure(dataset: xr.Dataset) -> Figure:
     players = [str(name) for name in dataset["player"].to_numpy()]
     colours = player_colours(players)
     between = dataset["tvd_between_oracles"].dropna("item").to_numpy()
-    shown = [("half of people against the others", between, "0.4")]
+    shown = [("half of the people", between, "0.4")]
     shown += [(player_label(name), dataset["tvd"].sel(player=name).to_numpy(), colours[name]) for name in players]
     # of few contexts narrow bins are a row of single bars
     bins = np.linspace(0, 1, 41 if dataset.sizes["item"] >= 200 else 21).tolist()
-    title = "Distance of exact next-word probabilities to people"
-    with one_panel(5.2, 3.3, title, grid=None) as (fig, axes):
+    title = "How far are exact probabilities from people's words?"
+    with one_panel(4.5, 3.3, title, grid=None) as (fig, axes):
         for name, values, colour in shown:
             axes.hist(values, bins=bins, density=True, histtype="step", color=colour, label=name)
             axes.axvline(values.mean(), color=colour, linewidth=1, linestyle=":")
         axes.set(xlim=(0, 1), xlabel="TVD to people (dotted: means)", ylabel="density over contexts")
-        # outside: the distributions fill the axes, and the title stands above
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+        named(fig, [mark(name, colour) for name, _, colour in shown])
     return fig
 
 

@@ -101,7 +101,7 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     table = pd.DataFrame([{**player.row, **more.get(player.player, {})} for player in players])
     dataset = tvd_dataset(study, players, settings.n_bins)
     figures = {
-        "tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}"),
+        "tvd": tvd_figure(dataset, str(study.attrs["name"])),
         "differences": differences_figure(dataset),
         "calibration": reliability_figure(dataset, study.attrs["name"]) if full_panels(dataset) else None,
     }

@@ -23,18 +23,20 @@ FULL_BIN = 5
 """Contexts that a bin needs to be drawn."""
 
 
-def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure:
+def tvd_figure(dataset: xr.Dataset, about: str = "") -> Figure:
     """Draw densities over contexts of the TVD to half of the people, with means."""
     shown = _known(dataset, dataset["tvd_to_oracle"].transpose("player", ...).to_numpy())
-    said = {name: f"mean {own.mean():.2f}, {counted(len(own), 'context')}" for name, own in shown.items()}
+    said = {name: f"{own.mean():.2f}, {counted(len(own), 'context')}" for name, own in shown.items()}
 
     def density(axes: Axes, own: FloatArray, colour: str) -> None:
         height = kernel_density(own, _GRID)
         axes.fill_between(_GRID, height, color=colour, alpha=0.3, linewidth=0)
         axes.plot(_GRID, height, color=colour)
 
-    figure = _player_panels(dataset, shown, density, said, low=0.0, title=title)
-    figure.axes[-1].set_xlabel("TVD to one half of the people\n(density over contexts; dashed: mean)")
+    figure = _player_panels(
+        dataset, shown, density, said, low=0.0, title="How far are models' words from people's?", about=about
+    )
+    figure.axes[-1].set_xlabel("TVD to one half of the people, density\nover contexts; dashed: mean")
     return figure
 
 
@@ -51,7 +53,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
         axes.axvline(0, color="0.3", linewidth=0.8)
 
     low = min(-0.25, *(float(own.min()) for own in shown.values()))
-    title = title or "How much farther from one half of the people a model is than the other half"
+    title = title or "How much farther are models than other people?"
     figure = _player_panels(dataset, shown, histogram, said, low=low, title=title)
     figure.axes[-1].set_xlabel("TVD of the model minus TVD of the other half of the people\n(contexts; dashed: mean)")
     return figure
@@ -73,10 +75,11 @@ def _player_panels(
     *,
     low: float,
     title: str,
+    about: str = "",
 ) -> Figure:
     """Draw a panel per player over one axis from `low` to 1, with its mean, its name and what is said of it."""
     palette = colours([str(name) for name in dataset["player"].to_numpy()])
-    fig = new_figure(6.8, 0.8 + 0.62 * len(shown))
+    fig = new_figure(4.5, 0.9 + 0.62 * len(shown))
     axes = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     for ax, (player, own) in zip(axes, shown.items(), strict=True):
         draw(ax, own, palette[player])
@@ -84,8 +87,8 @@ def _player_panels(
         without_y(ax)
         ax.set_xlim(low, 1)
         ax.tick_params(axis="x", length=0 if ax is not axes[-1] else 3.5)
-        ax.text(1.01, 0.35, f"{label(player)}\n{said[player]}", transform=ax.transAxes, fontsize=8, va="center")
-    axes[0].set_title(title)
+        ax.text(1.01, 0.35, f"{label(player)}\n{said[player]}", transform=ax.transAxes, fontsize=9.5, va="center")
+    titled(fig, title, about)
     return fig
 
 

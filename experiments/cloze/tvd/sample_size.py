@@ -25,6 +25,7 @@ from shannon_game.experiments.cloze.settings import (
     words_of,
 )
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
+from shannon_game.experiments.harness.marks import named
 from shannon_game.experiments.harness.questions import listed, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
@@ -140,7 +141,9 @@ def size_figure(dataset: xr.Dataset) -> Figure:
     mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}
     look: dict[str, Any] = {"widths": width * 0.85, "whis": (5, 95), "showfliers": False, "patch_artist": True}
     look |= {"showmeans": True, "meanprops": mean, "medianprops": {"color": "black"}}
-    with one_panel(6.2, 3.6, "A small sample of a model looks farther from people") as (fig, axes):
+    with one_panel(
+        4.5, 3.8, "Do small samples look farther from people?", "box: quartiles, whiskers: 5 to 95%, diamond: mean"
+    ) as (fig, axes):
         axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
         for m, (name, colour) in enumerate(colours(models).items()):
             errors = [own[~np.isnan(own)] for own in dataset["tvd_error"].sel(model=name).to_numpy()]
@@ -151,5 +154,5 @@ def size_figure(dataset: xr.Dataset) -> Figure:
             boxes[0].set_label(label(name))
         axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
         axes.set(xlabel="samples of the model per context", ylabel="TVD with n samples \N{MINUS SIGN} with all")
-        axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
+        named(fig, axes.get_legend_handles_labels()[0])
     return fig

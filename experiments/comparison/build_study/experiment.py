@@ -29,7 +29,7 @@ from shannon_game.experiments.comparison.perplexity import perplexity_figure
 from shannon_game.experiments.documents.contexts import Cut, Start, cut_contexts
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
-from shannon_game.experiments.harness.marks import light_grid
+from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -263,7 +263,7 @@ def _result(
 @styled
 def surprisal_figure(built: xr.Dataset) -> Figure:
     """Cumulative share of contexts by the surprisal of the true next token, one line per model."""
-    fig = new_figure(5.6, 3.4)
+    fig = new_figure(4.5, 3.4)
     axes = fig.add_subplot()
     share = np.arange(1, built.sizes["item"] + 1) / built.sizes["item"]
     for model, colour in player_colours(built["model"].to_numpy().tolist()).items():
@@ -271,8 +271,8 @@ def surprisal_figure(built: xr.Dataset) -> Figure:
         label = f"{player_label(model)}, mean {surprisal.mean():.2f}"
         axes.step(np.sort(surprisal), share, where="post", color=colour, label=label)
     axes.set_xlim(left=0)
-    axes.set(ylim=(0, 1), xlabel="surprisal of the true next token (nats)", ylabel="share of contexts with less")
-    axes.set_title(f"Surprisal of {built.sizes['item']:,} true next tokens")
+    axes.set(ylim=(0, 1), xlabel="surprisal, nats", ylabel="share of contexts")
+    titled(fig, "How surprising is the true next token?", f"{built.sizes['item']:,} contexts")
     light_grid(axes, "both")
     axes.legend(loc="lower right")
     return fig

@@ -18,41 +18,40 @@ _CURVE, _OBSERVED, _THIN, _BETA = "#0072B2", "#000000", "0.72", "#C38700"
 _DASHED = (0, (4, 2))
 _LOWEST = ("llo_participant_curve", "game_participant_curve", "point_frequency", "point_weighted_frequency")
 _READINGS = (
-    ("llo", "", "a  Which token was in the text?", "true"),
-    ("game", "weighted_", "b  Which is better? (answers weighted)", "better"),
+    ("llo", "", "Was it the text's?"),
+    ("game", "weighted_", "Weighted answers"),
 )
 
 
 @styled
 def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
     """How often the favoured token is true, by what was reported for it; and allowing for how the other was drawn."""
-    fig = new_figure(7.4, 4.3)
+    fig = new_figure(4.5, 4.0)
     left, right = fig.subplots(1, 2, sharey=True)
     # a curve below one half is worth seeing, the empty space below the lowest is not
     lowest = min(np.floor(10 * float(dataset[name].min().item()) - 0.2) / 10 for name in _LOWEST)
     count = dataset["point_count"].to_numpy()
     look = {"facecolor": "white", "edgecolor": _OBSERVED, "linewidth": 1.1, "zorder": 4, "clip_on": False}
-    for axes, (name, points, title, asked) in zip((left, right), _READINGS, strict=True):
+    for axes, (name, points, title) in zip((left, right), _READINGS, strict=True):
         _curves(axes, dataset, name)
         at = dataset[f"point_{points}report"], dataset[f"point_{points}frequency"]
         axes.scatter(*at, s=12 + 130 * count / count.max(), **look)
-        axes.set(title=title, xlabel="report for the favoured token", ylabel=f"favoured token is the {asked} one")
-        axes.set(xlim=(0.49, 1.0), ylim=(max(min(lowest, 0.4), 0.0), 1.0))
+        axes.set(title=title, xlabel="report, favoured token", xlim=(0.49, 1.0), ylim=(max(min(lowest, 0.4), 0.0), 1.0))
         for axis in (axes.xaxis, axes.yaxis):
             percent(axis)
     # above the curve that it may lie on
     left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_BETA, linestyle=_DASHED, zorder=5)
-    right.yaxis.set_tick_params(labelleft=True)
+    left.set_ylabel("favoured token is right")
     handles = [
         mark(f"typical participant, {interval:.0%} band", _CURVE, linewidth=2),
-        mark("another family of curves (beta), in a", _BETA, line=_DASHED),
-        mark("each participant (partially pooled)", _THIN, linewidth=0.8),
-        mark(f"answers, by area ({count.min():.0f} to {count.max():.0f})", _OBSERVED, "o", hollow=True),
+        mark("beta curve", _BETA, line=_DASHED),
+        mark("a participant", _THIN, linewidth=0.8),
+        mark("answers, area: number", _OBSERVED, "o", hollow=True),
         mark("calibrated", "0.35", line=":"),
     ]
     # three columns would be wider than the panels
-    named(fig, handles, 2)
-    titled(fig, "Reliability of the participants' reports", study_name)
+    named(fig, handles, 3)
+    titled(fig, "What is a reported probability worth?", study_name)
     return fig
 
 

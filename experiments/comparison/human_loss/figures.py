@@ -62,13 +62,13 @@ def people_label(row: Any) -> str:
     if row.method == BRIDGE:
         return f"humans, {BRIDGE}"
     who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
-    assumed = f"k\N{SUBSCRIPT ZERO} = {row.k0_median:g} assumed"
+    assumed = f"report slope {row.k0_median:g} assumed"
     how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)
     return f"{who}, {how}" + (f", top-1 rate near {row.top1_rate_given:g}" if row.top1_rate_given > 0 else "")
 
 
 def _missed(row: Any) -> str:
-    return "" if row.converged else " (not converged)"
+    return "" if row.converged else " (check failed)"
 
 
 def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
@@ -87,8 +87,8 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=18, alpha=0.6)
     missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if rows["hollow"].any() else []
     handles = [posterior.handle(), *(each.handle() for each in (classical, truth) if each.is_in(rows)), *missed]
-    title = "Perplexity of the belief that people share, and of models"
-    shape: dict[str, Any] = {"width": 7.2, "row_height": 0.44, "scale": "log", "columns": 2, "handles": handles}
+    title = "What perplexity do people have?"
+    shape: dict[str, Any] = {"row_height": 0.5, "scale": "log", "columns": 2, "handles": handles}
     return forest_figure(rows, [posterior, classical, truth], XLABEL, title, about["study"], **shape)
 
 

@@ -206,7 +206,7 @@ ESTIMATOR_LABELS = {
     "importance": "equation 5",
     "jackknife": "jackknife",
     "outcomes": "participant model, outcomes",
-    "assumed": "participant model, k0 known",
+    "assumed": "participant model, slope known",
 }
 """What a reader calls the estimators."""
 
@@ -234,7 +234,7 @@ def recovery_figure(cells: pd.DataFrame, labels: Sequence[str], title: str, nomi
     right.set_xlim(-0.03, 1.03)
     percent(right.xaxis)
     right.set_xlabel(f"coverage of {nominal:.0%} intervals")
-    titled(fig, title, size=10)
+    titled(fig, "How far from a known truth are the estimators?", title)
     handles: list[Any] = [_series("bias_nats", "error", name, 0).handle() for name in estimators]
     handles.append(Patch(color="0.88", label=f"{nominal - _BAND:.0%} to {min(nominal + _BAND, 1):.0%}", linewidth=0))
     named(fig, [*handles, mark("bars of coverage: 95% interval")])

@@ -42,7 +42,7 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
     shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 s.e. (over items)")
     pale = Series("perplexity", "perplexity_lower", alpha=_PALE, label="pale: too few answers for this estimate")
     handles = [shown.handle(), *([pale.handle()] if (rows["alpha"] < 1).any() else [])]
-    look: dict[str, Any] = {"width": 6.4, "row_height": 0.3, "scale": "log", "handles": handles}
+    look: dict[str, Any] = {"row_height": 0.3, "scale": "log", "handles": handles}
     return forest_figure(rows, [shown], XLABEL, "Perplexity of what players say", study_name, **look)
 
 
@@ -51,7 +51,7 @@ def said_figure(panels: Mapping[str, tuple[FloatArray, FloatArray, StatedBelief]
     """What is said against what is believed, one panel per model and way."""
     n_columns = min(len(panels), _COLUMNS)
     n_rows = -(-len(panels) // n_columns)
-    fig = new_figure(0.6 + 3.0 * n_columns, 0.9 + 2.9 * n_rows)
+    fig = new_figure(0.6 + 3.3 * n_columns, 0.9 + 2.9 * n_rows)
     for number, (name, (believed, said, compared)) in enumerate(panels.items()):
         axes = fig.add_subplot(n_rows, n_columns, number + 1)
         known = np.isfinite(believed) & np.isfinite(said)
@@ -61,12 +61,12 @@ def said_figure(panels: Mapping[str, tuple[FloatArray, FloatArray, StatedBelief]
         axes.axline((0, 0), slope=1, color="0.55", linewidth=1)
         if np.isfinite(compared.slope):
             axes.axline((0, compared.intercept_nats), slope=compared.slope, color=_LINE_COLOUR, linewidth=1.4)
-        axes.set(xlim=(-width, width), ylim=(-height, height), xlabel="believed (nats)")
+        axes.set(xlim=(-width, width), ylim=(-height, height), xlabel="log-odds believed, nats")
         light_grid(axes, "both")
-        axes.set_title(f"{name}: slope {compared.slope:.2g}, agreement {compared.agreement:.0%}", fontsize=8.5)
+        axes.set_title(f"{name}: slope {compared.slope:.2g},\nagreement {compared.agreement:.0%}", fontsize=9.5)
         if number % n_columns == 0:
-            axes.set_ylabel("said (nats)")
-    titled(fig, "What is said against what is believed", "log-odds of the target")
+            axes.set_ylabel("log-odds said, nats")
+    titled(fig, "Do models say what they believe?")
     dots, line = mark("pair of tokens", _SAID_COLOUR, "."), mark("least squares", _LINE_COLOUR)
     named(fig, [dots, line, mark("said as believed", "0.6")])
     return fig

@@ -32,7 +32,7 @@ def accuracy_figure(
     kinds = [kind for kind in _TITLES if ((table["kind"] == "participant") & (table["tokens"] == kind)).any()]
     models = _model_rows(table)
     height = 0.35 + 0.21 * max(int((models["tokens"] == kind).sum()) for kind in kinds)
-    fig = new_figure(4.6 * len(kinds) + 0.4, 3.1 + height)
+    fig = new_figure(3.8 * len(kinds) + 0.4, 3.1 + height)
     grid = fig.subplots(2, len(kinds), sharex=True, squeeze=False, height_ratios=(height, 2.3))
     highest = 0.0
     for (top, bottom), kind in zip(grid.T, kinds, strict=True):
@@ -42,7 +42,6 @@ def accuracy_figure(
         if len(its):
             forest(top, its, [Series("accuracy", "lower", "upper", size=4, capsize=0, linewidth=1.2)])
         highest = max(highest, _histogram(bottom, table[table["tokens"] == kind], min_answers))
-        _model_lines(bottom, its)
         top.set_title(_TITLES[kind])
         bottom.set_xlabel("top-1 accuracy")
         bottom.sharey(grid[1, 0])
@@ -53,7 +52,7 @@ def accuracy_figure(
     people = Patch(facecolor="0.55", label=f"participants with {min_answers} guesses or more")
     pooled = mark(f"their guesses pooled, {interval:.0%} bootstrap", _HUMAN, line=(0, (4, 2)))
     named(fig, [people, pooled, *_model_handles(models, interval)], 2)
-    titled(fig, "Who guesses the next token", study_name)
+    titled(fig, "How often do people guess the next token?", study_name)
     return fig
 
 
@@ -62,11 +61,6 @@ def _model_rows(table: pd.DataFrame) -> pd.DataFrame:
     models = table[table["kind"] == "model"].sort_values("accuracy", ascending=False)
     colour = models["source"].eq("played").map({True: _PLAYED, False: _MODEL})
     return models.assign(label=models["name"].map(model_label), colour=colour, hollow=models["lower"].isna())
-
-
-def _model_lines(axes: Axes, models: pd.DataFrame) -> None:
-    for row in rows_of(models):
-        axes.axvline(row.accuracy, color=row.colour, linewidth=0.6, alpha=0.55)
 
 
 def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
@@ -136,7 +130,6 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
         handles=handles,
         columns=2,
     )
-    _model_lines(fig.axes[0], models)
     percent(fig.axes[0].xaxis)
     return fig
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,9 @@ class LanguageModel:
 
 def model_label(model: str) -> str:
     """Name of a language model as a reader expects it."""
-    return _LABELS.get(model, model)
+    size = re.sub(r"-(\d+)-(\d+)b$", r" \1.\2B", model)
+    spelled = re.sub(r"-(\d+)([bm])$", lambda found: f" {found[1]}{found[2].upper()}", size)
+    return _LABELS.get(model, spelled.replace("gpt-neo", "GPT-Neo").replace("gpt-j", "GPT-J"))
 
 
 def chosen_models(players: Sequence[str] | None, study: xr.Dataset) -> list[str]:

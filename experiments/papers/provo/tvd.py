@@ -53,9 +53,7 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
         table,
         xr.Dataset({"value": ("quantity", table["legacy"].to_numpy())}, {"quantity": table["quantity"].to_list()}),
         {
-            "tvd": tvd_figure(
-                _distances(results, clean), f"Distance to people, {study.attrs['name']} (the paper's code)"
-            ),
+            "tvd": tvd_figure(_distances(results, clean), f"{study.attrs['name']}; the paper's code"),
             **appendix_figures(study),
         },
         text,

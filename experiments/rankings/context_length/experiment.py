@@ -98,7 +98,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     tempered = pd.DataFrame(
         [keys[key] | row for key, its in longest.items() for row in _by_temperature(its, temperatures, top_k)]
     )
-    figures = {"context_length": scores_figure(table, str(study.attrs.get("name")))}
+    figures = {"context_length": scores_figure(table)}
     if temperatures:
         figures["temperature"] = temperatures_figure(tempered, lengths[-1])
     return ExperimentResult(

@@ -15,37 +15,36 @@ from shannon_game.experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import bars, length_axis, styled
 
 _DASHES = {"growing": "-", "sliding": "--"}
 
 
 @styled
-def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
+def scores_figure(table: pd.DataFrame) -> Figure:
     """Average rank score and perplexity against the length of the context, with 2 SE."""
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
-    figure = new_figure(8.6, 3.3)
+    figure = new_figure(4.5, 3.6)
     left, right = _curves(figure, table, "context_length", score)
     for axes in (left, right):
         length_axis(axes, table["context_length"], most_ticks=99)
     left.set_ylabel(f"average rank score (top {score.removeprefix('average_top')})")
     first = table.iloc[0]
     what = f"{first['n_characters']} characters" if "n_characters" in table else f"{first['n_tokens']} tokens"
-    places = f"{what} at {first['n_windows']} places of {study}"
-    titled(figure, f"{places}, the same at every length", size=10)
+    titled(figure, "Does a longer context help?", f"{what} at {first['n_windows']} places")
     return figure
 
 
 @styled
 def temperatures_figure(table: pd.DataFrame, length: int) -> Figure:
     """Perplexity and average score at several temperatures: one moves, the other does not."""
-    figure = new_figure(8.6, 3.2)
+    figure = new_figure(4.5, 3.6)
     left, right = _curves(figure, table[table["window"] == table["window"].iloc[0]], "temperature", "average_score")
     for axes in (left, right):
         axes.set_xlabel("temperature")
     left.set(ylabel="average rank score", ylim=(0, 1))
-    titled(figure, f"The same tokens at several temperatures, {length} tokens of context", size=10)
+    titled(figure, "What does the temperature change?", f"{length} tokens of context")
     return figure
 
 
@@ -62,6 +61,6 @@ def _curves(figure: Figure, table: pd.DataFrame, x: str, score: str) -> tuple[Ax
         bars(right, rows[x], rows["perplexity_lower"], rows["perplexity"], rows["perplexity_upper"], **look)
     light_grid(left, "y")
     log_perplexity_axis(right, "y", *finite_range(table["perplexity_lower"], table["perplexity_upper"]))
-    right.set_ylabel("perplexity (log scale)")
-    figure.legend(title="bars: \N{PLUS-MINUS SIGN} 2 SE over places", alignment="left", loc="outside right upper")
+    right.set_ylabel("perplexity per token")
+    named(figure, [*right.get_legend_handles_labels()[0], mark("bar: \N{PLUS-MINUS SIGN} 2 s.e. over places")])
     return left, right

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -134,11 +135,18 @@ def separation_figure(table: pd.DataFrame) -> Figure:
     wide = wide.dropna(how="all").reset_index()
     rows = wide.assign(label=wide["first"].map(player_label) + " - " + wide["second"].map(player_label))
     series = [
-        Series(name, label=_score_label(name), colour=colours[name], size=4, offset=0.1 * (len(scores) / 2 - at))
+        Series(
+            name,
+            label=_score_label(name),
+            marker="osD^vPX"[at % 7],
+            colour=colours[name],
+            size=5,
+            offset=0.1 * (len(scores) / 2 - at),
+        )
         for at, name in enumerate(scores)
     ]
-    xlabel = "effect size: mean difference of windows / its standard deviation"
-    return forest_figure(rows, series, xlabel, "Which score separates two models", row_height=0.42)
+    xlabel = "difference between models, in s.d."
+    return forest_figure(rows, series, xlabel, "Which score tells two models apart?", row_height=0.42, columns=2)
 
 
 @styled
@@ -173,45 +181,43 @@ def _label(score: str) -> str:
 
 @styled
 def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str = "average", interval: float = 0.9) -> Figure:
-    """Mean score of every window against length, by model and text; the regression's expected score if there is one."""
+    """Score of every window against length, a panel a model, with their mean, or the regression's expected score."""
     models = [str(name) for name in dataset["model"].to_numpy()]
-    texts = list(dict.fromkeys(windows["text"]))
-    colours = player_colours(models)
-    lengths, fitted = dataset["length"].to_numpy(), "expected_score" in dataset
-    fig = new_figure(max(2.0 * len(models), 4.0), 1.1 + 2.0 * len(texts))
-    grid = fig.subplots(len(texts), len(models), sharex=True, sharey=True, squeeze=False)
-    for (text, model), axes in zip(product(texts, models), grid.flat, strict=True):
+    texts = dict(zip(dict.fromkeys(windows["text"]), "os^Dv" * len(windows), strict=False))
+    fitted, columns = "expected_score" in dataset, min(2, len(models))
+    n_rows = -(-len(models) // columns)
+    fig = new_figure(4.5, 1.7 + 1.7 * n_rows)
+    grid = fig.subplots(n_rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, (model, colour) in zip(grid.flat, player_colours(models).items(), strict=False):
+        own = windows[windows["model"] == model]
         if fitted:
-            curve(axes, lengths, dataset["expected_score"].sel(model=model), colours[model], alpha=0.18)
-        mine = windows[(windows["text"] == text) & (windows["model"] == model)]
-        _window_points(axes, mine, score, interval, colours[model])
-        length_axis(axes, lengths)
-        axes.tick_params(axis="x", labelrotation=60)
-        axes.set(ylim=(0, 1), xlabel="")
+            curve(axes, dataset["length"], dataset["expected_score"].sel(model=model), colour, alpha=0.18)
+        else:
+            axes.plot(own.groupby("context_length")[score].mean(), color=colour)
+        for text, marker in texts.items():
+            _window_points(axes, own[own["text"] == text], score, interval, color=colour, marker=marker)
+        length_axis(axes, windows["context_length"], most_ticks=4)
+        axes.set(ylim=(0, 1), xlabel="", title=player_label(model))
         light_grid(axes, "y")
-    for axes, model in zip(grid[0], models, strict=True):
-        axes.set_title(player_label(model))
-    for axes, text in zip(grid[:, 0], texts, strict=True):
-        axes.set_ylabel(f"{text}\n{_label(score)}")
-    label_below(grid, grid.size, "tokens of context\n(log scale)")
-    titled(fig, f"{_label(score).capitalize()} by the length of the context")
-    handles = [mark(f"a window, {interval:.0%} interval over its tokens", marker="o", line="-")]
-    if windows.duplicated(["text", "model", "context_length"]).any():
-        handles.append(mark("windows of one length, side by side", marker="o", line="-", markersize=2.6))
-    if fitted:
-        handles.append(mark(f"expected in a new window, {interval:.0%} band"))
-    named(fig, handles)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(_label(score))
+    label_below(grid, len(models), "tokens of context", size=10)
+    titled(fig, "Does a longer context improve the ranks?")
+    line = f"expected in a new window, {interval:.0%} band" if fitted else "mean of the windows"
+    names = [
+        mark(f"window of {text}, {interval:.0%} interval", marker=marker, line="-") for text, marker in texts.items()
+    ]
+    named(fig, [*names[:4], mark(line)], 1)
     return fig
 
 
-def _window_points(axes: Axes, mine: pd.DataFrame, score: str, interval: float, colour: str) -> None:
+def _window_points(axes: Axes, mine: pd.DataFrame, score: str, interval: float, **look: Any) -> None:
     """Draw windows with intervals over their tokens; those of one length stand side by side."""
     of_length = mine.groupby("context_length")["text"]
     turn = of_length.cumcount() - (of_length.transform("size") - 1) / 2
-    x = mine["context_length"] * 2 ** (0.13 * turn)
     reach = stats.t.ppf((1 + interval) / 2, mine["n_tokens"] - 1) * mine[f"{score}_se"]
-    axes.errorbar(x, mine[score], yerr=reach, fmt="none", ecolor=colour, elinewidth=0.8, alpha=0.6)
-    axes.scatter(x, mine[score], s=np.where(of_length.transform("size") > 1, 7, 14), color=colour, zorder=3)
+    x = mine["context_length"] * 2 ** (0.13 * turn)
+    axes.errorbar(x, mine[score], yerr=reach, linestyle="", markersize=3, elinewidth=0.8, alpha=0.6, **look)
 
 
 def slopes_figure(table: pd.DataFrame, score: str = "average", interval: float = 0.9) -> Figure:

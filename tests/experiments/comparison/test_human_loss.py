@@ -200,7 +200,7 @@ def test_of_language_models_alone_a_failed_check_is_marked_beside_its_number(mon
     assert result.gate_failed
     assert [text for text in result.warnings if "lm-strong" in text]
     (axes,) = result.figures["human_loss"].axes
-    assert ["not" in label.get_text() for label in axes.get_yticklabels()] == [True, False]
+    assert ["failed" in label.get_text() for label in axes.get_yticklabels()] == [True, False]
 
 
 @pytest.mark.parametrize("formula", ["nothing", "report", "age +"])
