@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from textwrap import fill
@@ -64,10 +65,18 @@ TRUTH_ASKED = "truth on the items asked"
 TRUTH_REFERENCE = "truth on the reference items"
 
 
+class _ShownFigure(Figure):
+    def _repr_png_(self) -> bytes:
+        # without pyplot a notebook does not know how to show a figure
+        stream = io.BytesIO()
+        self.savefig(stream, format="png", dpi=110, bbox_inches="tight")
+        return stream.getvalue()
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Empty figure in the house style, in inches; no pyplot, so nothing is kept in global state."""
     with mpl.rc_context(STYLE):
-        return Figure(figsize=(width, height), layout="constrained")
+        return _ShownFigure(figsize=(width, height), layout="constrained")
 
 
 def player_label(player: str) -> str:

@@ -36,11 +36,11 @@ def run(path: Path, swaps: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=MARKS.get(path.stem, [pytest.mark.torch])) for path in NOTEBOOKS], ids=lambda p: p.stem
+    "path",
+    [pytest.param(path, marks=MARKS.get(path.stem, [pytest.mark.torch])) for path in NOTEBOOKS],
+    ids=lambda p: p.stem,
 )
-def test_a_notebook_runs_and_shows_what_it_says(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_runs_and_shows_what_it_says(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
     swaps = {}
