@@ -160,14 +160,14 @@ def _spread_said(answers: pd.DataFrame, settings: GroupsSettings) -> str:
     spread = agreement_spread(answers["item"], answers["code"], answers["participant"], rng, **how)
     return (
         f"**Single people {'differ' if spread.p_value < 0.05 else 'do not clearly differ'} in how much they agree with "
-        f"the others**. The standard deviation of their agreement is {spread.sd:.4f}, and {spread.expected:.4f} if all "
+        f"the others**: the standard deviation of their agreement is {spread.sd:.4f}, and {spread.expected:.4f} if all "
         f"drew from one distribution per context (p = {spread.p_value:.3f}, {spread.n_participants} people)."
     )
 
 
 def _pairs_said(table: pd.DataFrame) -> str:
     line = (
-        "**{first} and {second} {do}**. Their TVD is {tvd:.3f}, that of random groups of the same people "
+        "**{first} and {second} {do}**: their TVD is {tvd:.3f}, that of random groups of the same people "
         "{baseline:.3f} (difference {excess:+.3f}, p = {p_value:.3f}); {n_contexts} contexts, {n_people_first} and "
         "{n_people_second} people."
     )
