@@ -34,6 +34,6 @@ def loss_curves_figure(table: pd.DataFrame, unit: str) -> Figure:
                 x, y = held["step"], held["held_out_loss_nats"]
                 axes.plot(x, y, "o--", markersize=3.5, label=f"{label}, held out", **look)
         axes.set_xlabel("step")
-        axes.set_ylabel(f"loss, nats a {unit}")
+        axes.set_ylabel(f"loss, nats per {unit}")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2)
     return fig
