@@ -80,7 +80,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
         f"error {table['coverage_se'].iloc[0]:.1%}); the ranks of {int(table['inside_band'].sum())} are uniform within "
         "their own 95% bands."
     )
-    wrong = f"the intervals of the coefficients together hold {pooled:.1%}: the posterior is wrong: do not use it"
+    wrong = f"the intervals of the coefficients together hold {pooled:.1%}: do not use this posterior"
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(wide, coords={"quantity": np.array(names, dtype=object)}),

@@ -148,9 +148,9 @@ def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
     does = np.where(table["gain_lower_nats"] > 0, "make", "do not clearly make")
     line = (
         "**People's answers {do} {label} better by {gain_nats:.3f} nats per word [{gain_lower_nats:.3f}, "
-        "{gain_upper_nats:.3f}]**: {loss_model_nats:.3f} alone ({probability}), {loss_both_nats:.3f} mixed with weight "
-        "{weight_people:.2f} for people, {loss_people_nats:.3f} for people alone; {n_contexts:,} contexts of {n_texts} "
-        "texts."
+        "{gain_upper_nats:.3f}]**. The loss is {loss_model_nats:.3f} alone ({probability}), {loss_both_nats:.3f} mixed "
+        "with weight {weight_people:.2f} for people, {loss_people_nats:.3f} for people alone; {n_contexts:,} contexts "
+        "of {n_texts} texts."
     )
     return (
         f"{bullets(table.assign(label=table['model'].map(label), do=does), line)}\n\nWeights are fitted to the other "

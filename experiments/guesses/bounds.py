@@ -131,9 +131,9 @@ def _summary(table: pd.DataFrame, of_people: bool) -> str:
         for row in rows_of(rows)
     ]
     line = (
-        "**The entropy is between {lower_nats:.3f} (se {lower_se_nats:.3f}) and {upper} nats per word for {label}**; "
-        "the first guess is right for {top_1:.1%} of {n_words:,} words at {n_items:,} places, {n_not_found:,} were not "
-        "found."
+        "**The entropy is between {lower_nats:.3f} (se {lower_se_nats:.3f}) and {upper} nats per word for {label}**. "
+        "The first guess is right for {top_1:.1%} of {n_words:,} words at {n_items:,} places; {n_not_found:,} words "
+        "were not found."
     )
     lines = bullets(rows.assign(label=rows["player"].map(player_label), upper=upper), line)
     return (

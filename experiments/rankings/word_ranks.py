@@ -186,8 +186,8 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
 
 def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int) -> str:
     line = (
-        "**{label} ranks the right word first in {top1_accuracy:.0%} of {n_places:,} places** ({split}): average score "
-        "{average:.3f} (se {average_se:.3f}), {loss_nats:.2f} nats per word."
+        "**{label} ranks the right word first in {top1_accuracy:.0%} of {n_places:,} places** ({split}). The average "
+        "score is {average:.3f} (se {average_se:.3f}), {loss_nats:.2f} nats per word."
     )
     return (
         f"{bullets(table.assign(label=table['model'].map(player_label)), line)}\n\n{n_candidates:,} whole words are "

@@ -171,7 +171,7 @@ def _summary(
         "{perplexity:.3g}, if words that they did not name are as probable as under `{back_off}`"
     )
     if people["gap_nats"].notna().all():
-        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] beside the generator's loss"
+        line += ". The gap is {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] to the generator"
     floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
     text = (
         f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. What "

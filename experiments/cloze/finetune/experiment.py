@@ -255,8 +255,8 @@ def finetune_figure(table: pd.DataFrame, items: pd.DataFrame, level: float = 0.9
 def _summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, TrainedModel]) -> str:
     line = (
         "**Training on people's answers changes the TVD of {label} to people by {tvd_difference:+.4f} "
-        "[{tvd_difference_lower:+.4f}, {tvd_difference_upper:+.4f}]**, from {tvd_before:.4f} to {tvd_after:.4f} "
-        "({labels} labels), on {n_held_out_contexts:,} contexts of {n_held_out_texts} texts held out; "
+        "[{tvd_difference_lower:+.4f}, {tvd_difference_upper:+.4f}]**. It goes from {tvd_before:.4f} to "
+        "{tvd_after:.4f} ({labels} labels), on {n_held_out_contexts:,} contexts of {n_held_out_texts} texts held out; "
         "{share_of_contexts_nearer:.0%} of the contexts are nearer."
     )
     first = next(iter(runs.values()))

@@ -106,7 +106,7 @@ def exact_figure(dataset: xr.Dataset) -> Figure:
 def _summary(table: pd.DataFrame, work: Work) -> str:
     line = (
         "**The TVD of {label} to people is {tvd:.4f}** (standard error {se_tvd:.4f} over texts, {n_contexts:,} "
-        "contexts); that of two halves of the people is {tvd_between_oracles:.4f}."
+        "contexts). That of two halves of the people is {tvd_between_oracles:.4f}."
     )
     lines = bullets(table.assign(label=table["player"].map(player_label)), line)
     return (

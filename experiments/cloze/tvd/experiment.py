@@ -211,7 +211,7 @@ def _summary(table: pd.DataFrame) -> str:
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
         f"- **The TVD of {label(row.player)} to people is {row.tvd:.3f}** (standard error {row.se_tvd:.3f} over texts, "
-        f"{counted(row.n_contexts, 'context')}); samples of these sizes from one distribution would have "
+        f"{counted(row.n_contexts, 'context')}). Samples of these sizes from one distribution would have "
         f"{row.tvd_baseline:.3f}. To half of the people it is {row.tvd_to_oracle:.3f}, where the other half is at "
         f"{row.tvd_between_oracles:.3f}."
         for row in rows_of(table[table["player"] != ORACLE])
