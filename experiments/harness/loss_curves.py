@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.marks import named
 from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.inference.lm.training import TrainedModel
 
@@ -24,7 +25,7 @@ def curve_table(runs: Mapping[str, TrainedModel]) -> pd.DataFrame:
 def loss_curves_figure(table: pd.DataFrame, unit: str) -> Figure:
     """Draw the loss on training and held-out examples against the step."""
     colours = player_colours(table["run"].unique().tolist())
-    with one_panel(5.4, 3.4, "Loss curves") as (fig, axes):
+    with one_panel(4.5, 3.5, "How far does the loss fall?") as (fig, axes):
         for name, its in table.groupby("run", sort=False):
             look: dict[str, Any] = {"color": colours[str(name)], "linewidth": 1}
             label = player_label(str(name))
@@ -35,5 +36,5 @@ def loss_curves_figure(table: pd.DataFrame, unit: str) -> Figure:
                 axes.plot(x, y, "o--", markersize=3.5, label=f"{label}, held out", **look)
         axes.set_xlabel("step")
         axes.set_ylabel(f"loss, nats per {unit}")
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2)
+        named(fig, axes.get_legend_handles_labels()[0], 2)
     return fig
