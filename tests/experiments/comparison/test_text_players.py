@@ -138,7 +138,7 @@ def test_a_model_that_says_what_it_believes(known) -> None:
     assert (table["n_unreadable"].dropna() == 0).all()
     assert np.isnan(table.loc[("options", "none"), "slope"])
     assert table.loc[("people", "none"), "perplexity"] == pytest.approx(estimate_perplexity(study, HUMAN).perplexity)
-    assert all(text.startswith("too few pairs an item") for text in result.warnings)
+    assert all(text.startswith("too few pairs per item") for text in result.warnings)
     half = dict.fromkeys(keys, 0.5)
     assert table.loc[("baseline", "none"), "gap_nats"] == pytest.approx(gap_by_hand(study, half))
 
