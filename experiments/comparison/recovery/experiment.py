@@ -126,13 +126,13 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     table = pd.DataFrame(rows)[list(RECOVERY_COLUMNS[settings.population])]
     cells = recovery_summary(table, settings.population)
     labels = [_label(row) for row in rows_of(cells)]
-    title = f"Recovery of a known loss gap: {settings.n_studies} fresh studies a line ({study.attrs['name']})"
+    about = f"{study.attrs['name']}; {settings.n_studies} fresh studies per line"
     missed = int((table["converged"] == False).sum())  # noqa: E712 - None where nothing had to converge
     return ExperimentResult(
         table=table,
         # converged is -1 where nothing had to converge
         dataset=xr.Dataset(table_variables(table.fillna({"converged": -1}).astype({"converged": int}), "row")),
-        figures={"recovery": recovery_figure(cells, labels, title, settings.interval)},
+        figures={"recovery": recovery_figure(cells, labels, about, settings.interval)},
         text=_text(cells, settings),
         warnings=(f"{missed} rows missed their check and are in all numbers: raise sampler.draws",) if missed else (),
         on_screen=cells.drop(columns=["coverage_lower", "coverage_upper", "error_lower_nats", "error_upper_nats"]),
@@ -212,7 +212,7 @@ ESTIMATOR_LABELS = {
 
 
 @styled
-def recovery_figure(cells: pd.DataFrame, labels: Sequence[str], title: str, nominal: float) -> Figure:
+def recovery_figure(cells: pd.DataFrame, labels: Sequence[str], about: str, nominal: float) -> Figure:
     """Errors and coverage of every estimator, a line a cell."""
     estimators = list(dict.fromkeys(cells["estimator"]))
     names = list(dict.fromkeys(labels))
@@ -234,7 +234,7 @@ def recovery_figure(cells: pd.DataFrame, labels: Sequence[str], title: str, nomi
     right.set_xlim(-0.03, 1.03)
     percent(right.xaxis)
     right.set_xlabel(f"coverage of {nominal:.0%} intervals")
-    titled(fig, "How far from a known truth are the estimators?", title)
+    titled(fig, "How far from a known truth are the estimators?", about)
     handles: list[Any] = [_series("bias_nats", "error", name, 0).handle() for name in estimators]
     handles.append(Patch(color="0.88", label=f"{nominal - _BAND:.0%} to {min(nominal + _BAND, 1):.0%}", linewidth=0))
     named(fig, [*handles, mark("bars of coverage: 95% interval")])
