@@ -121,7 +121,10 @@ class ExperimentResult:
     def _repr_html_(self) -> str:
         from markdown_it import MarkdownIt  # noqa: PLC0415 - only a notebook needs it
 
-        images = "".join(f'<img style="max-width: 100%" src="{_data_url(figure)}">' for figure in self.figures.values())
+        images = "".join(
+            f'<img style="max-width: 100%" alt="figure {name}" src="{_data_url(figure)}">'
+            for name, figure in self.figures.items()
+        )
         parser = MarkdownIt("commonmark", {"html": False}).enable("table")
         return str(parser.render(self._report(_FEW))) + images
 
