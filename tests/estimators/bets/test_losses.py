@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shannon_game.estimators import bets
-from shannon_game.estimators.bets.calibration import stakes_and_outcomes
 from shannon_game.estimators.bets.examples import bet_study
 from shannon_game.estimators.bets.losses import bracket_losses, model_losses, outcome_stakes, spread_nats, stake_ranks
 from shannon_game.estimators.bets.simulation import BetSimulation, simulate_bet_study
@@ -136,20 +135,6 @@ def test_bins_hold_their_right_ends_and_hand_counted_shares() -> None:
     np.testing.assert_allclose(found.mean_stake, [0.2 / 3, 0.3, 1])
     expected = (3 * abs(0.2 / 3 - 1 / 3) + 0.3 + 0) / 6
     assert found.calibration_error == pytest.approx(expected)
-
-
-def test_honest_stakes_are_calibrated_and_bold_ones_are_not() -> None:
-    """12,000 stakes: of honest people who know the text the error is sampling alone, of bold ones .05 and more."""
-    errors = {}
-    for sharpness in (1.0, 2.5):
-        sizes = BetSimulation(
-            n_items=400, n_participants=40, n_answers=50, participant_noise=0, sharpness=sharpness,
-            sharpness_spread=0, n_chips=1000,
-        )  # fmt: skip
-        study = simulate_bet_study(sizes, np.random.default_rng(6))
-        errors[sharpness] = bets.calibrate_stakes(**stakes_and_outcomes(study)).calibration_error
-    assert errors[1.0] < 0.02
-    assert errors[2.5] > 0.05
 
 
 def test_a_gambler_s_capital_gives_the_mean_loss() -> None:

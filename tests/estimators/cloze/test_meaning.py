@@ -35,13 +35,6 @@ def test_the_definition_in_several_contexts() -> None:
     np.testing.assert_allclose(scaled.distance, found.distance, atol=1e-9)
 
 
-def test_words_that_mean_the_same_are_no_distance_apart() -> None:
-    first, second = (count_words([0], [code], [10], n_contexts=1) for code in (0, 1))
-    same, apart = [[1.0, 2.0], [1.0, 2.0]], [[1.0, 0.0], [-1.0, 0.0]]
-    assert energy_distance(first, second, same).distance[0] == 0
-    assert energy_distance(first, second, apart).distance[0] == pytest.approx(4)
-
-
 def test_words_without_a_vector_are_left_out() -> None:
     first = count_words([0, 0, 1], [0, 1, 1], [3, 1, 5], n_contexts=2)
     found = energy_distance(first, first, [[1.0, 0.0], [np.nan, np.nan]])

@@ -55,17 +55,6 @@ def test_equation_5_on_a_study(player: str, rounded: bool, control: str) -> None
     )
 
 
-def test_naive_has_the_same_mean_and_the_generators_spread() -> None:
-    study = small_study()
-    naive, controlled = (estimate_perplexity(study, "gen", estimator=name) for name in ("naive", "importance"))
-    assert controlled.gap.gap_nats == pytest.approx(0, abs=1e-12)
-    assert controlled.gap.diagnostics.verdict == "enough draws"
-    assert naive.gap.gap_nats == pytest.approx(controlled.gap.gap_nats, abs=1e-12)
-    surprisal = -study["target_logprob"].sel(model="gen").values
-    assert naive.gap.se_items_nats == pytest.approx(surprisal.std() / np.sqrt(surprisal.size))
-    assert controlled.gap.se_items_nats == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "psis"])
 def test_every_estimator_finds_the_exact_gap_with_many_candidates(estimator: str) -> None:
     """12,000 candidates from nine tokens: the gap of the other model is a sum over the vocabulary."""
@@ -121,16 +110,6 @@ def test_candidate_terms_with_an_own_scheme_and_of_people_in_a_simulation() -> N
     np.testing.assert_array_equal(candidate_log_terms(study, "human"), candidate_log_terms(study, "weak"))
 
 
-def test_items_of_no_set_or_not_selected_are_not_asked() -> None:
-    study = small_study().isel(response=slice(0), item=[3, 1, 0, 2, 4, 5])
-    study["item_set"].values[1] = ""
-    study["selected"].values[4] = False
-    pairs = response_pairs(study)
-    assert np.unique(pairs.item).tolist() == [100, 102, 103, 105]
-    assert (np.diff(pairs.item) >= 0).all()
-    np.testing.assert_array_equal(pairs.draw, np.tile(np.arange(12), 4))
-
-
 def test_one_string_with_two_log_probabilities_is_two_tokens() -> None:
     study = small_study(n_items=1, n_candidates=2, n_participants=40)
     study["candidate_token"].values[:] = "\N{REPLACEMENT CHARACTER}"
@@ -181,18 +160,3 @@ def test_more_responses_than_there_are() -> None:
     assert subsample_responses(nobody, 1, rng).sizes["candidate"] == 1
     with pytest.raises(InputError, match="n: is 13, but every item has 12 candidates"):
         subsample_responses(nobody, 13, rng)
-
-
-def test_an_estimate_says_whose_it_is_and_over_which_items() -> None:
-    study = small_study()
-    study = study.isel(response=study["response_item"].values != 104)
-    found = estimate_perplexity(study, "weak", reference="asked")
-    asked = study["item"].values != 104
-    assert (found.player, found.rounding) == ("weak", "none")
-    assert found.true_loss_nats == pytest.approx(true_loss(study, "weak", asked))
-    assert found.reference_loss_nats == pytest.approx(true_loss(study, "gen", asked))
-    assert found.true_gap_nats == pytest.approx(true_loss(study, "weak", asked) - true_loss(study, "gen", asked))
-    everywhere = estimate_perplexity(study, "weak")
-    assert everywhere.true_loss_nats == pytest.approx(true_loss(study, "weak", asked | ~asked))
-    assert everywhere.true_gap_nats == pytest.approx(found.true_gap_nats)
-    assert response_pairs(study).study == "small"

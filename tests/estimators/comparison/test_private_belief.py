@@ -56,15 +56,6 @@ def test_a_slope_divides_all_of_it(repeated: xr.Dataset) -> None:
     assert twice.p_shared == pytest.approx(once.p_shared)
 
 
-def test_names_and_order_do_not_matter(repeated: xr.Dataset) -> None:
-    order = np.random.default_rng(0).permutation(repeated.sizes["response"])
-    named = repeated.isel(response=order)
-    named["participant"] = ("response", np.array([f"x{name[::-1]}" for name in named["participant"].to_numpy()]))
-    one, other = private_belief(repeated), private_belief(named)
-    assert other.variance == pytest.approx(one.variance, rel=1e-6)
-    assert other.se == pytest.approx(one.se, rel=1e-4)
-
-
 def test_a_person_s_bias_is_no_private_belief() -> None:
     # everybody far off in an own direction, at all items alike
     people = replace(ParticipantPopulation(), bias_sd_nats=3.0)

@@ -115,16 +115,6 @@ def test_without_a_group_is_what_a_new_fit_gives() -> None:
     assert whole.se_asked_nats**2 - of_people < 0.3 * whole.se_asked_nats**2
 
 
-def test_reports_of_those_who_exaggerate_are_made_smaller() -> None:
-    rng = np.random.default_rng(0)
-    person = np.repeat(np.arange(10), 200)
-    slope = np.exp(0.5 * rng.normal(size=10))
-    value = rng.normal(size=person.size)
-    evened = even_slopes(slope[person] * value, person)
-    sizes = [np.median(np.abs(evened[person == u])) for u in range(10)]
-    assert np.std(np.log(sizes)) < 0.15 < np.std(np.log(slope))
-
-
 def test_errors_of_a_mean_by_hand() -> None:
     """Two items, two groups: V_people = (1/2) sum over groups of (sum of changes / 2)^2 about their mean."""
     change = np.array([[1.0, 1.0], [-1.0, -1.0]])

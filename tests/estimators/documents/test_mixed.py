@@ -142,16 +142,6 @@ def test_intervals_hold_the_slope_at_their_rate() -> None:
     assert abs(np.mean(estimates) - 5) < 3 * np.std(estimates) / np.sqrt(200)
 
 
-def test_readers_that_do_not_differ_are_told() -> None:
-    rng = np.random.default_rng(0)
-    reader, word = np.repeat(np.arange(10), 20), np.tile(np.arange(20), 10)
-    x = rng.normal(size=20)[word]
-    # every reader's mean is the same: less than chance alone would give
-    values = rng.normal(size=200)
-    values -= (np.bincount(reader, values) / 20)[reader]
-    assert documents.mixed_regression(values + x, {"x": x}, reader, word).singular
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

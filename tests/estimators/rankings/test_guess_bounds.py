@@ -16,11 +16,6 @@ from tests.oracles.bets import shannon_bounds
 INF = math.inf
 
 
-def test_always_the_first_guess_is_no_entropy() -> None:
-    found = guess_bounds([1] * 10, item=range(10))
-    assert (found.lower_nats, found.upper_nats, found.upper_se_nats, found.share_first) == (0, 0, 0, 1)
-
-
 @pytest.mark.parametrize("n", [2, 5, 27])
 def test_uniform_ranks_have_the_entropy_of_their_number(n: int) -> None:
     """There both bounds meet: n equally probable words."""
