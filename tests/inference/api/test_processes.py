@@ -130,21 +130,6 @@ def test_two_processes_keep_one_budget(tmp_path: Path) -> None:
         assert set(endpoint.charged.values()) == {1}
 
 
-@pytest.mark.subprocess
-def test_a_killed_process_leaves_no_claim_behind(tmp_path: Path) -> None:
-    with serving(FakeEndpoint(never, idempotent=False, seconds=0.4)) as endpoint:
-        process = started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **CHOSEN | {"timeout_s": 300.0})
-        wait_for(endpoint, AT_ONCE + 2, process)
-        process.kill()
-        process.communicate()
-        endpoint.seconds = 0
-        start = time.monotonic()
-        resumed(endpoint, tmp_path / "s.db")
-        # its claims hold for 310 seconds
-        assert time.monotonic() - start < 300
-        assert sum(endpoint.charged.values()) <= CALLS + AT_ONCE
-
-
 def test_a_claim_keeps_others_away_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 2e9
     monkeypatch.setattr(answer_store, "time", SimpleNamespace(time=lambda: now))

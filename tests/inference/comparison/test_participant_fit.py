@@ -166,21 +166,6 @@ def test_the_effect_of_a_covariate_is_recovered() -> None:
     assert effect.mean() > 0.2
 
 
-@pytest.mark.parametrize(
-    ("settings", "part"),
-    [
-        ({"name": "labels"}, "labels"),
-        ({"k0": 0.0}, "k0"),
-        ({"k0": 21.0}, "k0"),
-        ({"k0": float("nan")}, "k0"),
-        ({"objective": "best"}, "best"),
-    ],
-)
-def test_wrong_anchors_are_named(settings: dict[str, Any], part: str) -> None:
-    with pytest.raises(InputError, match=part):
-        Anchor(**settings)
-
-
 def test_answers_that_nobody_gave_are_no_anchor() -> None:
     with pytest.raises(InputError, match="k0"):
         fit_participants(participant_data(comparison_study()), anchor=Anchor("answers"))

@@ -126,16 +126,6 @@ def test_fitted_and_predicted_rows() -> None:
         population_draws(posterior, data, -1)
 
 
-def test_the_best_is_not_always_the_same() -> None:
-    draws = np.array([[0.3, 0.2, 0.9], [0.1, 0.4, 0.8], [0.5, 0.2, 0.7], [0.5, 0.1, 0.1]])
-    best, probability = best_participant(draws, [True, True, False])
-    assert best.tolist() == [0.3, 0.4, 0.5, 0.5]
-    assert probability.tolist() == [0.75, 0.25, 0]
-    assert best_participant(draws)[1].tolist() == [0.25, 0, 0.75]
-    with pytest.raises(InputError, match="nobody"):
-        best_participant(draws, [False] * 3)
-
-
 def test_beating_everybody_counts_all_pairs() -> None:
     rng = np.random.default_rng(0)
     model, best = rng.integers(0, 5, 30) / 5, rng.integers(0, 5, 50) / 5
@@ -143,14 +133,6 @@ def test_beating_everybody_counts_all_pairs() -> None:
     assert beats_every(model, best) == pytest.approx(pairs)
     assert beats_every([0.6], [0.1, 0.2]) == 1
     assert beats_every([0.1], [0.3, 0.2]) == 0
-
-
-def test_stored_accuracies_are_as_sure_as_their_number() -> None:
-    draws = stored_accuracy_draws(0.4, 1000, n_draws=20_000, rng=np.random.default_rng(0))
-    assert draws.mean() == pytest.approx(0.4, abs=0.001)
-    assert draws.std() == pytest.approx(np.sqrt(0.24 / 1000), rel=0.03)
-    with pytest.raises(InputError, match="stored_n"):
-        stored_accuracy_draws(0.4, 0, n_draws=5, rng=np.random.default_rng(0))
 
 
 def test_a_model_that_played_the_same_guesses() -> None:

@@ -11,7 +11,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shannon_game.inference.lm import rows
 from shannon_game.inference.lm.forward import plant_trees, reduce_last, with_bos
 from shannon_game.inference.lm.rows import cut_batches, run_batches
 from tests.inference.lm import tiny_models
@@ -141,20 +140,6 @@ def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branc
     # chains and trees each learn it once: 512 to 256 to 128 to 64
     assert 1 <= len(refused) <= 8
     assert "did not fit in memory" in caplog.text
-
-
-@pytest.mark.parametrize("rows_at_once", [1, 7])
-def test_rows_in_parts_that_a_cache_holds(rows_at_once, model_of, monkeypatch):
-    model = model_of("llama")
-    sequences = with_bos(model, tiny_models.contexts(30, model.vocab_size, longest=20))
-    whole, _ = after(model, sequences)
-    monkeypatch.setattr(rows, "_CACHE_BYTES", 4 * model.vocab_size * rows_at_once)
-    sizes = []
-    reduce_last(model, sequences, lambda at, log_probs: sizes.append(len(at)))
-    assert max(sizes) == rows_at_once
-    found, times = after(model, sequences)
-    assert (times == 1).all()
-    np.testing.assert_allclose(found, whole, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators import InputError
 from shannon_game.inference.posterior.arviz_adapter import (
     InferenceData,
-    add_groups,
     diagnostics,
     from_groups,
     group,
     group_names,
     psis_loo,
     read,
-    thin,
     write,
 )
 
@@ -47,26 +44,6 @@ def small_groups() -> dict[str, xr.Dataset]:
 
 def own_type() -> type:
     return xr.DataTree if int(az.__version__.split(".")[0]) >= 1 else az.InferenceData
-
-
-def test_the_type_is_that_of_the_installed_arviz() -> None:
-    idata = from_groups(small_groups())
-    assert isinstance(idata, own_type())
-    assert set(group_names(idata)) == set(small_groups())
-    for name, dataset in small_groups().items():
-        assert type(group(idata, name)) is xr.Dataset
-        xr.testing.assert_identical(group(idata, name), dataset)
-    with pytest.raises(InputError, match=r"prior.*choose one of: posterior, "):
-        group(idata, "prior")
-
-
-def test_groups_are_added_and_replaced_in_place() -> None:
-    idata = from_groups(small_groups())
-    other = small_groups()["posterior"] + 1
-    assert add_groups(idata, {"posterior": other, "prior": other.isel(chain=[0])}) is idata
-    xr.testing.assert_identical(group(idata, "posterior"), other)
-    assert group(idata, "prior").sizes["chain"] == 1
-    assert set(group_names(idata)) == {*small_groups(), "prior"}
 
 
 def with_trees(groups: dict[str, xr.Dataset], path: Path) -> None:
@@ -96,14 +73,6 @@ def test_files_of_both_generations_are_read(
     assert set(group_names(back)) == set(small_groups())
     for name, dataset in small_groups().items():
         xr.testing.assert_identical(group(back, name), dataset)
-
-
-def test_only_draws_of_the_sampler_are_thinned() -> None:
-    thinned = thin(from_groups(small_groups()), 10)
-    assert group(thinned, "posterior")["draw"].values.tolist() == [5, 15, 25, 35, 45]
-    assert group(thinned, "sample_stats").sizes["draw"] == 5
-    assert group(thinned, "posterior_predictive").sizes["draw"] == 5
-    xr.testing.assert_identical(group(thinned, "observed_data"), small_groups()["observed_data"])
 
 
 def test_both_generations_give_the_same_numbers() -> None:

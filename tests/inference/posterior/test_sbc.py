@@ -135,12 +135,6 @@ def test_a_design_makes_a_model_that_has_what_is_ranked(name: str) -> None:
     assert other.key != model.key == DESIGNS[name](6).key
 
 
-@pytest.mark.parametrize("name", ["accuracy", "recalibration"])
-def test_a_design_without_anything_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="is 0, should be at least 1"):
-        DESIGNS[name](0)
-
-
 def normal_model() -> pm.Model:
     """Answers that are not data: they must become so to be exchanged."""
     with pm.Model(coords={"who": ["a", "b"], "row": range(8)}) as model:

@@ -15,7 +15,6 @@ from shannon_game.inference.rankings.slopes import (
     predictive_checks,
     replicated_counts,
     score_slopes,
-    share_best,
 )
 from shannon_game.models.rankings.slopes import RankData, log_category_probability
 
@@ -72,11 +71,6 @@ def test_expected_scores_are_averages_over_new_windows() -> None:
             assert found[model, at] == pytest.approx(expected.mean(), abs=4 * expected.std() / np.sqrt(effect.size))
     assert (np.diff(found[1]) > 0).all()
     assert score_slopes(found[None], LENGTHS)[0, 1] == pytest.approx(np.polyfit(np.log2(LENGTHS), found[1], 1)[0])
-
-
-def test_places() -> None:
-    share = share_best(np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [3.0, 2.5, 2.0]]))
-    assert share.tolist() == [[0.75, 0, 0.25], [0, 0.75, 0.25], [0.25, 0.25, 0.5]]
 
 
 def test_power_is_that_of_the_test_on_simulated_studies() -> None:
