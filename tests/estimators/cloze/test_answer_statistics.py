@@ -81,17 +81,3 @@ def test_contexts_of_different_numbers_of_answers_do_not_mix() -> None:
         np.testing.assert_allclose(together.covariance[i], alone.covariance[0], atol=1e-15)
     assert np.isnan(together.value[:, -1]).all()
     assert np.isnan(together.covariance[-1]).all()
-
-
-def test_jackknife_errors_are_those_of_other_people_asked() -> None:
-    """Over samples from one distribution: right in size, or too wide, and right in correlation."""
-    rng = np.random.default_rng(3)
-    p = 1 / np.arange(1, 31)
-    draws = rng.multinomial(18, p / p.sum(), size=3000)
-    context, word = np.nonzero(draws)
-    found = answer_statistics(count_words(context, word, draws[context, word], n_contexts=3000))
-    true, jackknife = np.cov(found.value), found.covariance.mean(axis=0)
-    ratio = np.sqrt(np.diag(jackknife) / np.diag(true))
-    assert ((ratio > 0.95) & (ratio < 1.3)).all()
-    corr = [c[0, 1] / np.sqrt(c[0, 0] * c[1, 1]) for c in (true, jackknife)]
-    assert corr[1] == pytest.approx(corr[0], abs=0.1)

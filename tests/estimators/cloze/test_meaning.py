@@ -41,12 +41,3 @@ def test_words_without_a_vector_are_left_out() -> None:
     assert found.distance[0] == 0
     assert np.isnan(found.distance[1])
     assert found.known_first == pytest.approx(3 / 9)
-
-
-def test_two_samples_of_one_distribution_are_zero_apart_on_average() -> None:
-    rng = np.random.default_rng(1)
-    vectors, p, n = rng.normal(size=(30, 5)), rng.dirichlet(np.ones(30)), 2000
-    context, one = np.repeat(np.arange(n), 5), np.ones(5 * n, dtype=int)
-    sides = [count_words(context, rng.choice(30, 5 * n, p=p), one, n_contexts=n) for _ in range(2)]
-    found = energy_distance(*sides, vectors).distance
-    assert found.mean() == pytest.approx(0, abs=4 * found.std() / np.sqrt(n))

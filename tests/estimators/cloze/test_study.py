@@ -11,7 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.cloze.distances import total_variation
 from shannon_game.estimators.cloze.distributions import relative_frequencies
-from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study, word_pair
+from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from shannon_game.estimators.cloze.study import validate_cloze_study
 from shannon_game.estimators.cloze.study_words import study_words
 from shannon_game.estimators.cloze.words import WORD_RULES
@@ -107,38 +107,6 @@ def test_what_a_study_may_hold() -> None:
         one.isel(item=[2, 0, 3, 1]),
     ):
         assert validate_cloze_study(good) is good
-
-
-def test_what_a_family_does_to_the_distribution() -> None:
-    """One large vocabulary; the tail's variance over 2,000 draws, whose standard error is 3%."""
-    settings = {"vocab_size": 3000, "exponent": 1.0}
-    for difference in (0.5, 1.0):
-        rng = np.random.default_rng(0)
-        people, model = word_pair("factors", difference=difference, rng=rng, **settings)
-        factor = np.log(model[:3000] / people[:3000])
-        assert factor.std() == pytest.approx(difference, rel=0.05)
-        assert abs(np.corrcoef(factor, np.arange(3000))[0, 1]) < 0.1
-        _, model = word_pair("mixture", difference=difference, rng=rng, **settings)
-        np.testing.assert_allclose(
-            model, np.concatenate([(1 - 0.3 * difference) * people[:3000], 0.3 * difference * people[:3000]])
-        )
-    assert word_pair("mixture", difference=9.0, rng=rng, **settings)[1][:3000].sum() == 0
-    # the same probabilities: hardly moved, and moved
-    _, model = word_pair("ranks", difference=1e-9, rng=rng, **settings)
-    np.testing.assert_array_equal(model, people)
-    _, model = word_pair("ranks", difference=1.0, rng=rng, **settings)
-    np.testing.assert_allclose(np.sort(model), np.sort(people))
-    moved = np.log(people[:3000] / model[:3000])
-    assert 0.5 < moved.std() < 1.5
-    # a power of each probability
-    people, model = word_pair("sharper", difference=1.0, rng=rng, **settings)
-    np.testing.assert_allclose(np.diff(np.log(model[:3000])), 1.5 * np.diff(np.log(people[:3000])), atol=1e-9)
-    # Dirichlet with concentration 20 x difference: var p = p (1 - p) / (20 x difference + 1)
-    small = {"vocab_size": 10, "exponent": 1.0, "difference": 2.0}
-    draws = np.stack([word_pair("tail", rng=rng, **small)[1] for _ in range(2000)])
-    people, _ = word_pair("tail", rng=rng, **small)
-    np.testing.assert_allclose(draws.mean(axis=0), people, atol=0.006)
-    assert draws[:, 0].var() == pytest.approx(people[0] * (1 - people[0]) / 41, rel=0.12)
 
 
 def test_a_simulated_study_is_drawn_from_what_it_says() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.comparison import ESTIMATORS, RoundingScheme, estimate_perplexity, subsample_responses
+from shannon_game.estimators.comparison import ESTIMATORS, estimate_perplexity, subsample_responses
 from shannon_game.estimators.comparison.perplexity import reference_loss, true_loss
 from shannon_game.estimators.comparison.terms import candidate_log_terms, player_names, response_pairs
 from shannon_game.estimators.errors import InputError
@@ -94,22 +94,6 @@ def test_truth_and_reference() -> None:
     assert reference_loss(study, "weak", "reference", asked) == pytest.approx(loss[3:].mean())
 
 
-def test_candidate_terms_with_an_own_scheme_and_of_people_in_a_simulation() -> None:
-    study = small_study()
-    halves = RoundingScheme("halves", (0.25, 0.75))
-    ratio = study["candidate_logprob"].values[0] - study["target_logprob"].values[0][:, None]
-    control = study["target_logprob"].values[1][:, None] - study["candidate_logprob"].values[1]
-    stated = np.where(ratio < 0, np.log(1 / 3), np.log(3))
-    np.testing.assert_allclose(candidate_log_terms(study, "weak", halves), control + stated)
-    np.testing.assert_allclose(candidate_log_terms(study, "weak"), control + ratio)
-    # the target's alone is not enough
-    study["human_target_logprob"] = ("item", study["target_logprob"].values[0])
-    with pytest.raises(InputError, match="study 'small': the study has no log-probabilities of player 'human'"):
-        candidate_log_terms(study, "human")
-    study["human_candidate_logprob"] = (("item", "candidate"), study["candidate_logprob"].values[0])
-    np.testing.assert_array_equal(candidate_log_terms(study, "human"), candidate_log_terms(study, "weak"))
-
-
 def test_one_string_with_two_log_probabilities_is_two_tokens() -> None:
     study = small_study(n_items=1, n_candidates=2, n_participants=40)
     study["candidate_token"].values[:] = "\N{REPLACEMENT CHARACTER}"
@@ -146,17 +130,3 @@ def test_a_subsample_keeps_n_of_every_item(n: int) -> None:
     assert np.unique(kept["response_item"], return_counts=True)[1].tolist() == [n] * 6
     assert kept.identical(subsample_responses(study, n, np.random.default_rng(0)))
     assert kept.identical(subsample_responses(study, n, np.random.default_rng(1))) == kept.identical(study) == (n == 4)
-
-
-def test_more_responses_than_there_are() -> None:
-    study, rng = small_study(), np.random.default_rng(0)
-    with pytest.raises(InputError, match="n: is 5, but item 100 has only 4 responses"):
-        subsample_responses(study, 5, rng)
-    uneven = study.isel(response=[at for at in range(24) if study["response_item"].values[at] != 103 or at > 12])
-    with pytest.raises(InputError, match="n: is 4, but item 103 has only 2 responses"):
-        subsample_responses(uneven, 4, rng)
-    nobody = study.isel(response=slice(0))
-    assert subsample_responses(nobody, 12, rng).identical(nobody)
-    assert subsample_responses(nobody, 1, rng).sizes["candidate"] == 1
-    with pytest.raises(InputError, match="n: is 13, but every item has 12 candidates"):
-        subsample_responses(nobody, 13, rng)

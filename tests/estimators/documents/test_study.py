@@ -42,26 +42,6 @@ def test_a_good_study_is_returned_unchanged() -> None:
         document_tokens(plain, 0)
 
 
-def test_documents_may_have_one_token_and_tokens_may_be_white_space() -> None:
-    study = xr.Dataset(
-        {
-            "text": ("document", objects("a", " b", "c")),
-            "split": ("document", objects("test", "test", "test")),
-            "token": ("position", objects("a", " ", "b", "c")),
-            "token_document": ("position", np.array([0, 1, 1, 2], dtype=np.uint8)),
-        },
-        coords={"document": objects("x", "y", "z")},
-    )
-    assert validate_documents_study(study) is study
-    assert [document_tokens(study, at) for at in range(3)] == [["a"], [" ", "b"], ["c"]]
-    for wrong in ([1, 1, 1, 2], [0, 1, 1, 1], [0, 0, 2, 2], [0, 1, 2, 3]):
-        with pytest.raises(InputError, match="should go through the documents 0 to 2"):
-            validate_documents_study(study.assign(token_document=("position", np.array(wrong))))
-    nothing = study.isel(position=slice(0))
-    with pytest.raises(InputError, match="should go through the documents"):
-        validate_documents_study(nothing)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -115,14 +115,6 @@ def test_no_true_probability_is_above_the_bound(seed: int) -> None:
     assert (np.log(probability[:, 10] + 1e-300) <= bound + 1e-9).all()
 
 
-def test_variants_of_one_string_can_be_added() -> None:
-    values, hit = [np.log([0.5, 0.2, 0.1])], [[True, False, True]]
-    assert reference_log_probability(values, hit)[0] == pytest.approx(np.log(0.5))
-    assert reference_log_probability(values, hit, variants="sum")[0] == pytest.approx(np.log(0.6))
-    two, hits = np.log([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), [[True, False, True], [False, True, True]]
-    np.testing.assert_allclose(reference_log_probability(two, hits, variants="sum"), np.log([0.6, 0.5]))
-
-
 def test_shorter_lists() -> None:
     values = [[-1.0, -2.0, np.nan], [-1.0, -2.0, -2.5]]
     missing = [[False] * 3] * 2

@@ -226,23 +226,6 @@ def test_hard_budget(tmp_path: Path) -> None:
         assert sum(endpoint.charged.values()) == 30
 
 
-def test_the_estimate_comes_before_the_first_call(tmp_path: Path) -> None:
-    told = []
-
-    def before(estimate, ledger) -> None:
-        told.append(estimate)
-        raise KeyboardInterrupt
-
-    with serving(FakeEndpoint(never)) as endpoint:
-        chosen = settings(endpoint.url, reuse=True, max_tokens=4)
-        with pytest.raises(KeyboardInterrupt):
-            score_windows(windows(), chosen, tmp_path / "s.db", before=before)
-        assert endpoint.n_requests == 0
-    assert (told[0].n_calls_least, told[0].n_calls_most) == (9, 30)
-    assert told[0].usd_least == pytest.approx(3 * (8 + 12 + 16) * 1e-4)
-    assert told[0] == estimate_cost(windows(), chosen)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -115,21 +115,6 @@ def test_two_processes_on_one_store_pay_once(tmp_path: Path) -> None:
         assert endpoint.most_at_once > 1
 
 
-@pytest.mark.subprocess
-def test_two_processes_keep_one_budget(tmp_path: Path) -> None:
-    """Calls are booked at their bytes while they are in flight, and cost $0.0011 each: 30 of them are too many."""
-    budget = 0.03
-    with serving(FakeEndpoint(never, idempotent=False, seconds=0.05)) as endpoint:
-        chosen = CHOSEN | {"budget_usd": budget}
-        process = started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **chosen)
-        wait_for(endpoint, 1, process)
-        with pytest.raises(BudgetSpentError):
-            score_windows(windows(WINDOWS, TOKENS), settings(endpoint.url, **chosen), tmp_path / "s.db")
-        assert "BudgetSpentError" in process.communicate(timeout=600)[1]
-        assert 0 < sum(endpoint.charged.values()) * 11e-4 <= budget
-        assert set(endpoint.charged.values()) == {1}
-
-
 def test_a_claim_keeps_others_away_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 2e9
     monkeypatch.setattr(answer_store, "time", SimpleNamespace(time=lambda: now))

@@ -12,14 +12,12 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import with_model_answers
 from shannon_game.inference.guesses.accuracy import (
     beats_every,
-    best_participant,
     fitted_probability,
     model_guesses,
     participant_draws,
     population_draws,
     practice_change,
     predicted_hits,
-    stored_accuracy_draws,
 )
 from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, group
@@ -193,31 +191,6 @@ def test_a_known_truth_is_recovered(fit: Fit) -> None:
     assert distance(relative, (truth["ability"] - truth["ability"].mean())[1:]) < FAR
     # and the study tells people apart: their abilities differ by .5
     assert relative.std(axis=(0, 1)).mean() < 0.25
-
-
-@pytest.mark.mcmc
-def test_the_probability_of_beating_everybody_is_recovered(fit: Fit) -> None:
-    """Known true accuracies: a model well above the best probably wins, one well below it loses."""
-    data, idata, truth = fit
-    own = participant_draws(group(idata, "posterior"), data)
-    best, p_best = best_participant(own)
-    # the truth by brute force: everybody at their own practice in fresh documents
-    rng = np.random.default_rng(0)
-    rows = rng.choice(data.n.size, 50_000, p=data.n / data.n.sum())
-    new = rng.normal(0, 0.3, rows.size)
-    context = truth["context"][1 : data.band.size + 1]
-    amount = np.bincount(data.person, data.n * data.practice) / np.bincount(data.person, data.n) + data.practice_centre
-    level = -1.0 + truth["ability"] + truth["practice"] * amount
-    accuracy = np.array([sigmoid(one + context[data.context[rows]] + new).mean() for one in level])
-    assert distance(best.reshape(2, -1), accuracy.max()) < FAR
-    # who is the best by chance only is nearly as good as the best
-    assert accuracy.max() - p_best @ accuracy < 0.06
-    # 5,000 hits and misses of a model five standard deviations off, three of which are about four points
-    for side in (1, -1):
-        known = float(accuracy.max()) + side * 5 * best.std()
-        draws = stored_accuracy_draws(known, 5000, n_draws=2000, rng=rng)
-        assert (beats_every(draws, best) > 0.5) is (side > 0)
-    assert best.std() < 0.03
 
 
 @pytest.mark.slow

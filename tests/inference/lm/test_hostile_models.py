@@ -223,21 +223,6 @@ def test_a_model_that_is_not_what_it_says_is_refused_in_one_line(name: str, fold
     assert not Path("unpickled").exists()
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "nosuch"}, r"Missing \[UNK\] token"),
-        ({"type": "Unigram", "unk_id": None, "vocab": [["a", 0.0]]}, "unknown token"),
-    ],
-)
-def test_a_tokenizer_that_cannot_take_a_text_is_told_in_one_line(
-    model: dict[str, Any], message: str, folder: Path
-) -> None:
-    change("tokenizer.json", model=model)(folder)
-    with pytest.raises(InputError, match=f"model 'model': the tokenizer cannot take the texts: .*{message}"):
-        encode(tiny_models.load(folder, bos="none"), ["The old clock"])
-
-
 @pytest.mark.parametrize("decoder", ["ByteLevel", "ByteFallback"])
 def test_a_token_that_stands_for_no_bytes_is_named(decoder: str, folder: Path) -> None:
     piece = "日" if decoder == "ByteLevel" else "<0xZZ>"

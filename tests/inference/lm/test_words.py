@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shannon_game.inference.lm.language_model import encode
-from shannon_game.inference.lm.vocabulary import BOUNDARIES, vocabulary
+from shannon_game.inference.lm.vocabulary import BOUNDARIES
 from shannon_game.inference.lm.words import word_log_probs, word_tokens
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
@@ -91,51 +90,3 @@ def test_the_tokenizers_own_way_counts_its_tokens_and_those_that_run_over_the_en
             crossed += sum(len(path.tokens) <= len(way) for path in own)
             assert logprob == pytest.approx(np.log(sum(path.probability for path in own) / begins), abs=1e-4)
     assert crossed > 10
-
-
-def ends_a_word(content):
-    """Whether bytes begin with a boundary; the tokenizers have these few beyond printable ASCII."""
-    ascii_ends = [bytes([byte]) for byte in (*reference.ASCII["punctuation"], *b"\x1c\x1d\x1e\x1f")]
-    return content.startswith((*ascii_ends, *map(str.encode, "“”—")))
-
-
-WORD_FAMILIES = ("gpt2", "bloom", "gpt_neox", "llama")
-
-
-def test_words_of_a_real_kind_of_tokenizer_match_the_plain_product(model_of):
-    """Byte-level pieces never run over a word's end: the product of the tokens, and of the boundary after them."""
-    for family in WORD_FAMILIES:
-        # small batches: trees where the family takes them, and else its contexts one by one
-        model = model_of(family, tokens_per_batch=40)
-        vocab = vocabulary(model)
-        contexts = encode(model, ["The old clock", "She asked the baker for"])
-        words = ["the", "baker's", "well-known", "q", "naïve", "日本", "ROAD"]
-        found = word_log_probs(model, contexts, [words] * 2)
-        expected = []
-        for context in contexts:
-            spaced = [
-                t for t, b in enumerate(vocab.token_bytes) if len(b) > 1 and b[0] == 32 and not ends_a_word(b[1:])
-            ]
-            spaces = [t for t, b in enumerate(vocab.token_bytes) if b == b" "]
-            letters = [t for t, b in enumerate(vocab.token_bytes) if b and not ends_a_word(b)]
-            row, *after = np.exp(reference.next_token(model, [context, *([*context, space] for space in spaces)]))
-            begins = row[spaced].sum() + sum(
-                row[t] * then[letters].sum() for t, then in zip(spaces, after, strict=True)
-            )
-            for word in words:
-                way = word_tokens(model, " " + word)
-                assert b"".join(vocab.token_bytes[t] for t in way) == f" {word}".encode()
-                rows = reference.log_probs(model, reference.started(model, [*context, *way]))[-len(way) - 1 :]
-                path = sum(row[token] for row, token in zip(rows, way, strict=False))
-                crossing = [
-                    sum(row[token] for row, token in zip(rows, way[:n], strict=False)) + rows[n][t]
-                    for n in range(len(way))
-                    for t, content in enumerate(vocab.token_bytes)
-                    if (rest := b"".join(vocab.token_bytes[w] for w in way[n:])) != content
-                    and content.startswith(rest)
-                    and ends_a_word(content[len(rest) :])
-                ]
-                ends = [t for t in range(model.vocab_size) if t not in letters]
-                whole = path + np.logaddexp.reduce(rows[-1][ends])
-                expected.append(np.logaddexp.reduce([whole, *crossing]) - np.log(begins))
-        np.testing.assert_allclose(found["logprob"], expected, atol=1e-4, rtol=0, err_msg=family)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,17 +90,3 @@ def test_both_generations_give_the_same_numbers() -> None:
     np.testing.assert_allclose(elpd, [-5.238, -3.537], atol=0.006)
     np.testing.assert_allclose(pareto_k, [1.566, 1.35], atol=0.01)
     assert p_loo == pytest.approx(7.462, abs=0.01)
-
-
-@pytest.mark.subprocess
-def test_no_notice_of_other_packages_reaches_a_user(tmp_path: Path) -> None:
-    """PyTensor asks for a BLAS when it first compiles, ArviZ 0.23 speaks of its future once a day and user."""
-    code = "import warnings; warnings.simplefilter('always'); import shannon_game.inference.posterior.sampling; "
-    code += "import arviz, pytensor; pytensor.config.blas__ldflags; warnings.warn('another')"
-    # an empty home: ArviZ notes the day of its notice there
-    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stderr
-    assert "BLAS" not in said
-    assert "ArviZ" not in said
-    assert "another" in said

@@ -60,20 +60,6 @@ def test_a_wrong_posterior_fails(scale: float, shift: float, quantity: str) -> N
         assert verdict.rank_mean < 0.4  # the truth is below draws that are shifted up
 
 
-def test_only_the_joint_log_likelihood_finds_a_posterior_that_ignores_the_data() -> None:
-    rng = np.random.default_rng(1)
-    parameter, joint = [], []
-    for _ in range(200):
-        x = rng.normal()
-        y = rng.normal(x, 1, N_ROWS)
-        draws = rng.normal(0, 1, (1, 100))
-        parameter.append(rank_of_truth(draws, x, 50, rng))
-        fit = -((y - draws[..., None]) ** 2).sum(axis=-1) / 2
-        joint.append(rank_of_truth(fit, -((y - x) ** 2).sum() / 2, 50, rng))
-    assert judge_ranks(parameter, 50).inside
-    assert not judge_ranks(joint, 50).inside
-
-
 @pytest.mark.parametrize(("n_fits", "n_ranked", "probability"), [(200, 63, 0.95), (40, 19, 0.95), (300, 20, 0.8)])
 def test_bands_hold_what_they_say(n_fits: int, n_ranked: int, probability: float) -> None:
     """Against 20,000 simulations; the standard error of a share is 0.003 at most."""
