@@ -124,12 +124,6 @@ def test_what_is_wrong_is_said(given: dict[str, Any], message: str) -> None:
     assert message.removeprefix("run: ").removeprefix("run.") in str(error.value)
 
 
-@pytest.mark.parametrize(("given", "names"), [([-372181953, "b"], ("-372181953", "b")), (7, ("7",)), ("b", ("b",))])
-def test_a_whole_number_is_a_name(given: Any, names: tuple[str, ...]) -> None:
-    found = Trial(players=given, leave_out=given, label=2024)
-    assert (found.players, found.leave_out, found.label) == (names, names, "2024")
-
-
 def test_a_setting_without_a_value_is_named() -> None:
     class Needed(Settings):
         path: UserPath

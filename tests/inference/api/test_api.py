@@ -38,12 +38,6 @@ class Holder(Settings):
     models: Mapping[str, ApiSettings]
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
 def settings(url: str, **changes) -> ApiSettings:
     default = {
         "model": "fake",

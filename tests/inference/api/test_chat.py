@@ -9,16 +9,9 @@ import pytest
 from shannon_game.inference.api.calls import UnusableAnswerError, WrongAnswerError
 from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions, chat_call, read_answer
 from shannon_game.inference.api.settings import ApiSettings
-from tests.inference.api.fake_server import KEY, serving
+from tests.inference.api.fake_server import serving
 from tests.inference.api.talking_server import TalkingEndpoint
 from tests.inference.api.test_api import settings
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-
 
 CALL = chat_call(settings("http://localhost"), ChatQuestion("", "Hello", max_tokens=5))
 

@@ -24,12 +24,6 @@ from tests.inference.api.test_api import settings
 LOCAL = "http://localhost/v1"
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
 def echoed(tokens: list[str], **more: Any) -> dict[str, Any]:
     """An answer with echo: nothing for the first token, -1, -2 and so on for the others."""
     logprobs = [None, *(-float(at) for at in range(1, len(tokens)))]

@@ -27,9 +27,9 @@ from shannon_game.inference.api.keys import holds_key
 from shannon_game.inference.api.scoring import TextWindow, score_windows
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.api.store import AnswerStore
+from tests.inference.api.fake_server import KEY
 from tests.inference.api.hostile_server import (
     HUNG,
-    KEY,
     answer,
     chat,
     drips,
@@ -134,8 +134,7 @@ def server() -> Iterator[tuple[str, Counter[str]]]:
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     # a twentieth of a second each
     monkeypatch.setattr(ssl, "create_default_context", CONTEXT)
     monkeypatch.setattr(asyncio, "timeout", when_hung)

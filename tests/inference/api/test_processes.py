@@ -17,18 +17,13 @@ from shannon_game.inference.api import store as answer_store
 from shannon_game.inference.api.client import StoppedError
 from shannon_game.inference.api.scoring import score_windows
 from shannon_game.inference.api.store import AnswerStore, BudgetSpentError
-from tests.inference.api.fake_server import KEY, FakeEndpoint, never, serving
+from tests.inference.api.fake_server import FakeEndpoint, never, serving
 from tests.inference.api.test_api import settings, started, windows
 
 WINDOWS, TOKENS, AT_ONCE = 6, 5, 4
 CALLS = WINDOWS * TOKENS
 
 CHOSEN = {"concurrency": AT_ONCE, "timeout_s": 20.0, "budget_usd": 100.0}
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
 
 
 def wait_for(endpoint: FakeEndpoint, n_requests: int, *processes: subprocess.Popen[str]) -> None:

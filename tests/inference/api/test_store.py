@@ -16,15 +16,11 @@ from shannon_game.estimators.layout import notes
 from shannon_game.inference.api.calls import call_for
 from shannon_game.inference.api.scoring import score_windows
 from shannon_game.inference.api.store import AnswerStore
-from tests.inference.api.hostile_server import KEY, Say, answer, hostile, says, then
+from tests.inference.api.fake_server import KEY
+from tests.inference.api.hostile_server import Say, answer, hostile, says, then
 from tests.inference.api.test_hostile import asked, settings, windows
 
 OTHER = says(answer(model="else"))
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
 
 
 @pytest.fixture

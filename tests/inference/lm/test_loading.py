@@ -15,10 +15,8 @@ import torch
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.language_model import encode
-from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.scoring import score_documents
-from shannon_game.inference.lm.settings import ModelSettings
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
@@ -79,21 +77,6 @@ def test_what_stands_before_a_context(family, bos, token, model_of):
 def test_no_bos_is_guessed(family, bos, message, folder_of):
     with pytest.raises(InputError, match=message.replace("|", r"\|")):
         tiny_models.load(folder_of(family), bos=bos)
-
-
-@pytest.mark.parametrize("family", tiny_models.UNLISTED)
-def test_families_that_no_list_names_score_as_a_plain_script_does(family, tmp_path):
-    folder = tiny_models.save(tmp_path, family, tiny_models.byte_level())
-    model = load_language_model(ModelSettings(name=family, source="folder", path=str(folder), device="cpu"))
-    documents = encode(model, tiny_models.TEXTS[:2])
-    found = score_documents(model, documents)
-    expected = []
-    for document in documents:
-        tokens = [0, *document]
-        with torch.inference_mode():
-            rows = [model.module(torch.tensor([tokens[:n]]), use_cache=False).logits for n in range(1, len(tokens))]
-        expected += [row[0, -1].double().log_softmax(-1)[own].item() for row, own in zip(rows, document, strict=True)]
-    np.testing.assert_allclose(found["logprob"], expected, atol=1e-5)
 
 
 def test_a_model_of_another_size_is_refused(folder_of):
