@@ -16,7 +16,6 @@ from shannon_game.inference.settings import (
     Counts,
     Group,
     Names,
-    OneOrMoreNames,
     Positive,
     Probability,
     Settings,
@@ -141,20 +140,6 @@ def test_a_dataclass_keeps_names_defaults_meanings_and_checks() -> None:
     assert to_dataclass(Scales, made(mu=2.0)) == Scales(mu=2.0)
     with pytest.raises(InputError, match=r"sigma: is 0\.0"):
         to_dataclass(Scales, made(sigma=0.0))
-
-
-def test_a_list_of_one_or_more_is_not_empty_and_whole_numbers_fit_64_bits() -> None:
-    class Chosen(Settings):
-        names: OneOrMoreNames | None = None
-        sizes: Counts = (1,)
-        seed: int = 0
-
-    assert Chosen(names=[2**70], seed=2**63 - 1).names == (str(2**70),)
-    with pytest.raises(InputError, match=r"^names: is \[\], should be a list of one or more"):
-        Chosen(names=[])
-    for wrong in ({"seed": -(2**70)}, {"sizes": [1, 2**64]}):
-        with pytest.raises(InputError, match="should be a whole number of at most"):
-            Chosen(**wrong)
 
 
 # what a user leaves out is as the whole has it, not as the part by itself

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from shannon_game.estimators import bets
 from shannon_game.estimators.bets.examples import bet_study
-from shannon_game.estimators.bets.losses import bracket_losses, model_losses, outcome_stakes, spread_nats, stake_ranks
+from shannon_game.estimators.bets.losses import model_losses, stake_ranks
 from shannon_game.estimators.bets.simulation import BetSimulation, simulate_bet_study
 from shannon_game.estimators.bets.tables import bet_items, bet_participants
 from shannon_game.estimators.documents import crossed_mean
 from shannon_game.estimators.errors import InputError
 from tests.oracles import bets as reference
-from tests.same import assert_same
 
 SMALL = BetSimulation(n_items=12, n_participants=4, n_answers=8, vocab_size=40)
 
@@ -32,24 +31,6 @@ def test_losses_are_those_of_the_definition(model: str) -> None:
     np.testing.assert_allclose(bets.bet_losses(study, model), reference.losses(study, model), rtol=1e-9)
 
 
-def test_a_back_off_spreads_one_unit() -> None:
-    """Over all unnamed words the shares of a back-off add up to 1, uniform or a model's."""
-    rng = np.random.default_rng(3)
-    p = rng.dirichlet(np.ones(6))
-    words = [f"w{number}" for number in range(6)]
-    total = {"lm": 0.0, "uniform": 0.0}
-    for at in range(2, 6):
-        study = bet_study().isel(item=[0], response=[0], bet=[0, 1]).copy(deep=True)
-        study["target"].values[:] = words[at]
-        study["bet_word"].values[:] = words[:2]
-        study["bet_hit"].values[:] = False
-        study["target_logprob"].values[:] = np.log(p[at])
-        study["bet_logprob"].values[:] = np.log(p[:2])
-        for name in total:
-            total[name] += float(np.exp(-spread_nats(study, name, vocab_size=6)[0]))
-    assert total == pytest.approx({"lm": 1.0, "uniform": 1.0})
-
-
 def test_honest_bets_with_the_belief_as_back_off_cost_the_belief_s_loss() -> None:
     """A person who stakes the text's own probabilities, the text being the back-off, loses the text's surprisal."""
     sizes = BetSimulation(
@@ -59,21 +40,6 @@ def test_honest_bets_with_the_belief_as_back_off_cost_the_belief_s_loss() -> Non
     np.testing.assert_allclose(bets.bet_losses(study, "text"), model_losses(study, "text"), atol=1e-3)
     np.testing.assert_allclose(bets.bet_losses(study, "text"), study["true_loss_nats"].values, atol=1e-3)
     assert bets.bet_losses(study, "floor").mean() < study["true_loss_nats"].values.mean()
-
-
-@settings(max_examples=40)
-@given(seed=st.integers(0, 10**6), n_named=st.integers(1, 6))
-def test_no_back_off_costs_less_than_the_floor(seed: int, n_named: int) -> None:
-    sizes = BetSimulation(n_items=5, n_participants=2, n_answers=4, n_named=n_named, vocab_size=40)
-    study = simulate_bet_study(sizes, np.random.default_rng(seed))
-    losses = losses_of(study, "floor", "generator", "text", "uniform")
-    named = outcome_stakes(study)[1]
-    for name in ("generator", "text", "uniform"):
-        assert (losses[name] >= losses["floor"] - 1e-12).all()
-        assert_same(losses[name][named], losses["floor"][named])
-    found = bracket_losses({name: losses[name] for name in ("generator", "text", "uniform")})
-    means = [losses[name].mean() for name in ("generator", "text", "uniform")]
-    assert (found.lower_nats, found.upper_nats) == pytest.approx((min(means), max(means)))
 
 
 def test_zero_stakes_are_refused_or_counted_and_never_replaced() -> None:

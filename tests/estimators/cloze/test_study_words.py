@@ -126,17 +126,6 @@ def test_entries_apart() -> None:
     assert words.models["n"].item.tolist() == [1, 2]
 
 
-def test_rules_for_each_side_and_models_asked_for() -> None:
-    words = study_words(study(), human=KEEPS_BLANKS, model={"m": NONE}, corpus=NONE, models=["m"])
-    assert listed(words, words.answers())[1] == {"dog": 1, "": 1}
-    assert words.strings[words.blank] == ""
-    assert words.human_missing == {"junk": 1}
-    assert words.strings[words.target[0]] == "Cat"
-    assert list(words.models) == ["m"]
-    assert listed(words, words.models["m"].counts)[1] == {"The": 5, FAILED: 2, "?": 3}
-    assert not words.models["m"].missing
-
-
 def test_proportions_instead_of_counts() -> None:
     given = study()
     counts = given["response_count"].values

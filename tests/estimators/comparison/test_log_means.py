@@ -73,17 +73,6 @@ def test_plain_is_equation_5(study: dict[int, list[float]], shuffle: int) -> Non
 
 
 @pytest.mark.parametrize("name", LOG_MEANS)
-@given(study=studies, shift=st.floats(-500, 500))
-def test_scale_of_the_terms_adds_its_log(name: str, study: dict[int, list[float]], shift: float) -> None:
-    term, item = flatten(study)
-    estimate = LOG_MEANS[name]
-    moved = estimate(group_terms(term + shift, item))
-    still = estimate(group_terms(term, item))
-    np.testing.assert_allclose(moved.value - shift, still.value, atol=1e-7)
-    np.testing.assert_allclose(moved.se, still.se, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", LOG_MEANS)
 def test_terms_a_thousand_nats_apart(name: str) -> None:
     """The largest term is the sum; left out, the others must not have vanished."""
     terms = group_terms([0.0, -1000.0, -1001.0, -1002.0], [3, 3, 3, 3])

@@ -53,16 +53,3 @@ def test_slope_and_standard_error_are_those_of_the_normal_equations(seed: int) -
     # pairs without an answer change nothing
     more = stated_belief(np.append(said, np.nan), np.append(believed, 1.0), np.append(item, 99))
     assert repr(more) == repr(found)
-
-
-def test_what_too_few_pairs_do_not_give() -> None:
-    nothing = stated_belief([np.nan], [1.0], [0])
-    assert nothing.n_pairs == 0
-    assert np.isnan(nothing.slope)
-    same = stated_belief([1.0, -1.0], [2.0, 2.0], [0, 1])
-    assert (same.agreement, same.distance_nats) == (0.5, 2.0)
-    assert np.isnan(same.slope)
-    constant = stated_belief([0.0, 0.0], [1.0, 2.0], [0, 0])
-    assert (constant.slope, constant.agreement) == (0.0, 0.5)
-    assert np.isnan(constant.correlation)
-    assert np.isnan(constant.slope_se)

@@ -129,13 +129,6 @@ def test_reused_completions() -> None:
     # of another text, which is a completion of its own
     other = given.assign(text=("token", ["text", "other", "text", "text"]))
     assert not conditioned_on_other_text(other).any()
-    # letter by letter no ranked token is the reference, which has a space before it: no completion goes on
-    assert not conditioned_on_other_text(given, match="exact").any()
-    spaced = given.assign(
-        reference_token=("token", ["a", "x", "c", "d"]), generated_token=("token", [" a", "x", "c", "d"])
-    )
-    assert conditioned_on_other_text(spaced, match="exact").tolist() == [False, True, True, True]
-    assert not conditioned_on_other_text(spaced, match="stripped").any()
     with pytest.raises(InputError, match="match: is 'id', should be stripped or exact"):
         conditioned_on_other_text(given, match="id")
     with pytest.raises(InputError, match="generated_token: is missing"):

@@ -19,7 +19,6 @@ from shannon_game.inference.comparison.participant_fit import (
     ParticipantFit,
     design_matrix,
     fit_participants,
-    top1_weights,
 )
 from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.posterior.arviz_adapter import group
@@ -165,20 +164,6 @@ def test_formulas_give_columns_of_people() -> None:
     for formula, table in (("height", people), ("age", people.assign(age=[20, 30, np.nan])), ("1", people)):
         with pytest.raises(InputError, match="people"):
             design_matrix(formula, table)
-
-
-def test_top1_weights_by_hand() -> None:
-    weight = top1_weights([0.2, 0.3, 0.5], 0.3, 0.1)
-    wanted = np.exp([-0.5, 0.0, -2.0])
-    np.testing.assert_allclose(weight, wanted / wanted.sum())
-    # far off, but still weights
-    np.testing.assert_allclose(top1_weights([0.3, 0.3], 0.9, 1e-3), [0.5, 0.5])
-    for rate in (0.0, 1.0, float("nan")):
-        with pytest.raises(InputError, match=r"top1\.rate"):
-            top1_weights([0.2], rate, 0.1)
-    for se in (0.0, float("inf")):
-        with pytest.raises(InputError, match=r"top1\.se"):
-            top1_weights([0.2], 0.3, se)
 
 
 @pytest.mark.mcmc

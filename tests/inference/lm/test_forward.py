@@ -150,18 +150,6 @@ def test_other_allocators_run_out_of_memory_as_well(message):
     assert done == {i: 10 * i for i in range(4)}
 
 
-def test_other_errors_are_not_retried():
-    calls = []
-
-    def compute(batch):
-        calls.append(len(batch))
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
-
-    with pytest.raises(RuntimeError, match="shapes"):
-        list(run_batches([1, 2, 3], 100, compute))
-    assert calls == [3]
-
-
 @given(
     lengths=st.lists(st.integers(0, 50), max_size=40),
     budget=st.integers(1, 200),

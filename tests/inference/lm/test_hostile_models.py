@@ -21,7 +21,6 @@ from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.manifest import MANIFEST
 from tests.inference.lm import tiny_models
 
@@ -221,20 +220,6 @@ def test_a_model_that_is_not_what_it_says_is_refused_in_one_line(name: str, fold
     assert len(told) < 800
     assert str(folder) in told
     assert not Path("unpickled").exists()
-
-
-@pytest.mark.parametrize("decoder", ["ByteLevel", "ByteFallback"])
-def test_a_token_that_stands_for_no_bytes_is_named(decoder: str, folder: Path) -> None:
-    piece = "日" if decoder == "ByteLevel" else "<0xZZ>"
-    vocab = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-    # the last token of the model; one whose number is far beyond costs nothing
-    last = len(vocab) - 1
-    tokenizer(vocab={**{p: t for p, t in vocab.items() if t != last}, piece: last, "zz": 2**32 - 1}, merges=[])(folder)
-    if decoder == "ByteFallback":
-        steps = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}]
-        change("tokenizer.json", decoder={"type": "Sequence", "decoders": steps})(folder)
-    with pytest.raises(InputError, match=rf"tokenizer: has token 399, written '{piece}', which stands for no bytes"):
-        vocabulary(tiny_models.load(folder))
 
 
 def test_weights_in_two_files_are_those_of_one_file(folder: Path, pristine: Path) -> None:

@@ -9,9 +9,6 @@ import pymc as pm
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.bets.sbc import recalibration_sbc, small_recalibration_design
-from shannon_game.inference.cloze.ard_sbc import ard_sbc
-from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
 from shannon_game.inference.posterior.sbc import (
     JOINT_LOG_LIKELIHOOD,
     SbcModel,
@@ -21,7 +18,6 @@ from shannon_game.inference.posterior.sbc import (
     sbc_rows,
 )
 from shannon_game.inference.posterior.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
-from tests.models.cloze.test_ard import some_data
 
 N_ROWS = 5
 
@@ -104,21 +100,6 @@ def test_ranks_and_counts_by_hand() -> None:
         ecdf_band(10, 5, 1.0)
     with pytest.raises(InputError, match="n_ranked"):
         SbcSettings(n_ranked=500, draws=100, chains=2)
-
-
-DESIGNS = {
-    "ard": lambda n: ard_sbc(some_data(np.random.default_rng(0), n=n)),
-    "accuracy": lambda n: accuracy_sbc(small_accuracy_design(4, 6, n)),
-    "recalibration": lambda n: recalibration_sbc(small_recalibration_design(3, n, 2)),
-}
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-def test_a_design_makes_a_model_that_has_what_is_ranked(name: str) -> None:
-    """Fits are made by `+exp=recovery of=sbc`, and by slow tests beside the models."""
-    model, other = DESIGNS[name](6), DESIGNS[name](7)
-    assert {quantity.partition("[")[0] for quantity in model.quantities} <= set(model.build().named_vars)
-    assert other.key != model.key == DESIGNS[name](6).key
 
 
 def normal_model() -> pm.Model:

@@ -64,15 +64,6 @@ def test_a_tiny_game_is_read_as_loops_read_it(tmp_path: Path) -> None:
     check(study, participant_data(study))
 
 
-def test_draws_that_are_no_targets_stand_for_the_rest() -> None:
-    """Nothing is whole: what no candidate has is spread over tokens like those drawn once, as many as it needs."""
-    study = comparison_study()
-    data = participant_data(study)
-    check(study, data)
-    assert not data.whole
-    assert np.isin(np.arange(data.item.size), data.rest_item[~data.rest_drawn]).all()
-
-
 def test_free_answers_and_the_whole_vocabulary() -> None:
     study = designed_study()
     data = participant_data(study, "slider")
@@ -102,17 +93,6 @@ def test_comparisons_of_two_candidates_are_left_out_and_counted() -> None:
     data = participant_data(study)
     check(study, data)
     assert data.n_other_reference > 0
-
-
-def test_answers_that_the_site_gave_are_no_reports_but_show_their_tokens() -> None:
-    study = small_study()
-    told = study["automatic"].values.copy()
-    different = np.flatnonzero(~told)[:3]
-    told[different] = True
-    study["automatic"] = ("response", told)
-    data = participant_data(study)
-    assert not np.isin(data.row_response, different).any()
-    check(study, data)
 
 
 def test_one_string_can_stand_for_many_tokens() -> None:

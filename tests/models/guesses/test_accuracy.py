@@ -94,17 +94,6 @@ def test_blocks_of_practice_lose_next_to_nothing() -> None:
     assert np.abs(raw[:, None] - rows).min(axis=1).max() <= 0.01 + 1e-12
 
 
-def test_rows_are_sums_of_equal_guesses() -> None:
-    data = accuracy_data(guess_study())
-    # Ann's second guess at item 10 is left out; Bo's two are in other bands and practice
-    assert (data.n.sum(), data.hits.sum(), data.n_repeats) == (5, 2, 1)
-    assert data.participant.tolist() == ["Ann", "Bo", "Cy"]
-    assert data.document.tolist() == ["a", "b"]
-    assert data.band.tolist() == ["0", "1", "2-3"]
-    np.testing.assert_allclose(data.band_share, [1 / 5, 3 / 5, 1 / 5])
-    assert data.surprisal is None
-
-
 def test_surprisal_is_a_predictor_where_a_model_scored() -> None:
     study = with_model_answers(guess_study(), "lm", [1, 0, 0, np.nan], [0.5, 2.0, 3.5, np.nan])
     data = accuracy_data(study, surprisal_model="lm")
