@@ -33,6 +33,7 @@ MALFORMED: list[Row] = [
         "kl_nats: is -0.5",
     ),
     (
+        "truth's divergence",
         lambda s: s.assign(human_kl_nats=("item", [1, 1, 1, 1, np.nan, 1])),
         "human_kl_nats: is nan",
     ),
