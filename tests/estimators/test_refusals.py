@@ -50,6 +50,7 @@ MISTAKES = [
     ("cloze.answer_statistics(counts, ('mean',))", "statistic"),
     ("cloze.classwise_calibration_error(cloze.relative_frequencies(counts), [0, 1])", "gold"),
     ("cloze.criterion_share([0.5], [0.2], criterion='mean', margin=0.0)", "margin"),
+    ("cloze.energy_distance(counts, counts, np.ones((0, 2)))", "vectors"),
     ("cloze.expected_calibration_error([1.2], [1])", "confidence"),
     ("cloze.held_out_mixture([[0.5, 0.5], [0.0, 0.0]], ['a', 'b'])", "probability"),
     ("cloze.needed_share([0.1, np.nan], [0.1, 0.2], [0, 1], margin=0.1, rng=rng)", "model or halves"),

@@ -178,3 +178,9 @@ def test_a_group_keeps_the_defaults_of_the_whole(given: dict[str, Any], sampler:
 def test_numbers_keep_the_defaults_of_the_whole() -> None:
     assert Short(gate={"r_hat": 1.1}).gate == Limits(1.1, 50.0)
     assert Short().changed(gate={"ess": 60}).gate == Limits(1.01, 60)
+
+
+@pytest.mark.parametrize(("given", "names"), [([-372181953, "b"], ("-372181953", "b")), (7, ("7",)), ("b", ("b",))])
+def test_a_whole_number_is_a_name(given: Any, names: tuple[str, ...]) -> None:
+    found = Trial(players=given, leave_out=given, label=2024)
+    assert (found.players, found.leave_out, found.label) == (names, names, "2024")

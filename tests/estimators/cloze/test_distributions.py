@@ -19,7 +19,7 @@ from shannon_game.estimators.cloze.distributions import (
     relative_frequencies,
     top_words,
 )
-from shannon_game.estimators.cloze.tvd_bias import permutation_baseline
+from shannon_game.estimators.cloze.tvd_bias import permutation_baseline, tvd_with_baseline
 from shannon_game.estimators.errors import InputError
 from tests.oracles import cloze as slow
 
@@ -128,3 +128,11 @@ def test_baseline_of_unequal_sides_is_the_mean_over_all_ways_to_deal() -> None:
             for chosen in combinations(range(len(everyone)), len(one))
         ]
         assert baseline == pytest.approx(np.mean(ways))
+
+
+def test_where_every_answer_is_another_word_no_correction_is_possible() -> None:
+    """Dealt out again, single answers of different words are as far apart; without answers there is no distance."""
+    found = tvd_with_baseline(counts([["a"], ["a"], []]), counts([["b"], ["a"], ["a"]]))
+    np.testing.assert_array_equal(found.raw, [1, 0, np.nan])
+    np.testing.assert_array_equal(found.baseline, [1, 0, np.nan])
+    np.testing.assert_array_equal(found.corrected, [np.nan, 0, np.nan])

@@ -119,3 +119,12 @@ def test_interval_of_the_needed_share_covers() -> None:
         found = needed_share(gap, np.zeros(400), np.repeat(np.arange(40), 10), margin=0.05, rng=rng, n_replicates=300)
         hits += found.lower <= 0.75 <= found.upper
     assert 0.84 <= hits / 200 <= 0.96
+
+
+@pytest.mark.parametrize("bins", ["fixed", "adaptive"])
+def test_equal_confidences_share_a_bin(bins: str) -> None:
+    found = expected_calibration_error([0.5] * 4, [1, 0, 0, 0], bins=bins)  # type: ignore[arg-type]
+    assert found.count.sum() == found.count.max() == 4
+    assert found.ece == pytest.approx(0.25)
+    two = expected_calibration_error([0.5] * 3 + [0.6], [1, 0, 0, 0], bins="adaptive", n_bins=3)
+    assert two.count.sum() == 4

@@ -132,3 +132,14 @@ def test_cluster_bootstrap_standard_error_is_that_of_fresh_studies() -> None:
     assert np.mean(sds) == pytest.approx(np.std(estimates, ddof=1), rel=0.15)
     fixed = cluster_bootstrap(fresh(), item, person, n_replicates=300, rng=rng, resample_items=False)
     assert fixed.gap_nats.std() < 0.9 * np.mean(sds)
+
+
+def test_people_or_items_can_be_held_fixed() -> None:
+    """Everybody alike: items alone move the gap, and each answer counts as often as its item was drawn."""
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(3), np.arange(2)))
+    term = np.where(item == 0, 0.0, 1.0)
+    draws = {"n_replicates": 200, "rng": np.random.default_rng(0)}
+    items = cluster_bootstrap(term, item, person, resample_participants=False, **draws)
+    assert set(np.round(items.gap_nats, 12)) == {0.0, 0.5, 1.0}
+    people = cluster_bootstrap(term, item, person, resample_items=False, **draws)
+    np.testing.assert_allclose(people.gap_nats, 0.5)

@@ -148,3 +148,23 @@ def test_divergence_and_starved_items_are_their_definitions(study: dict[int, lis
     assert found.kl_nats == pytest.approx(np.mean(divergence), abs=1e-12)
     assert found.n_required == pytest.approx(np.quantile(wanted, 0.9), rel=1e-7)
     assert found.share_starved >= np.mean(starved)
+
+
+def test_integers_are_sorted_as_strings_are() -> None:
+    rng = np.random.default_rng(12)
+    for label in (
+        np.repeat(np.arange(-40, 40, 3), rng.integers(1, 6, 27)),
+        rng.integers(-50, 50, 200),
+        rng.integers(0, 50, 200).astype(np.uint8),
+        np.array([2**63 - 1, -(2**63), 0, 2**63 - 1, 5, -(2**63)]),
+        np.array([2**64 - 1, 3, 2**64 - 1, 0], dtype=np.uint64),
+        np.repeat(np.arange(9), 4)[::-1],
+    ):
+        term = rng.normal(size=label.size)
+        terms = group_terms(term, label)
+        order = np.argsort(label, kind="stable")
+        np.testing.assert_array_equal(terms.order, order)
+        np.testing.assert_array_equal(terms.log_term, term[order])
+        unique, first, code, count = np.unique(label[order], return_index=True, return_inverse=True, return_counts=True)
+        for ours, theirs in ((terms.label, unique), (terms.start, first), (terms.item, code), (terms.n, count)):
+            np.testing.assert_array_equal(ours, theirs)

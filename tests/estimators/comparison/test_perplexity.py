@@ -130,3 +130,13 @@ def test_a_subsample_keeps_n_of_every_item(n: int) -> None:
     assert np.unique(kept["response_item"], return_counts=True)[1].tolist() == [n] * 6
     assert kept.identical(subsample_responses(study, n, np.random.default_rng(0)))
     assert kept.identical(subsample_responses(study, n, np.random.default_rng(1))) == kept.identical(study) == (n == 4)
+
+
+def test_items_of_no_set_or_not_selected_are_not_asked() -> None:
+    study = small_study().isel(response=slice(0), item=[3, 1, 0, 2, 4, 5])
+    study["item_set"].values[1] = ""
+    study["selected"].values[4] = False
+    pairs = response_pairs(study)
+    assert np.unique(pairs.item).tolist() == [100, 102, 103, 105]
+    assert (np.diff(pairs.item) >= 0).all()
+    np.testing.assert_array_equal(pairs.draw, np.tile(np.arange(12), 4))

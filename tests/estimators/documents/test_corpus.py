@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shannon_game.estimators.documents.corpus import clustered_mean, corpus_scores
+from shannon_game.estimators.errors import InputError
 
 
 def test_two_documents_by_hand():
@@ -39,3 +40,14 @@ def test_the_clustered_error_equals_a_loop(pairs):
     found = clustered_mean([value for _, value in pairs], [cluster for cluster, _ in pairs])
     assert found.mean == pytest.approx(mean, abs=1e-12)
     assert found.se == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_single_document_has_no_error():
+    scores = corpus_scores([-1.0, -2.0], [False, False], [7, 7])
+    assert math.isnan(scores.loss_nats.se)
+    assert math.isnan(scores.bits_per_byte)
+
+
+def test_a_score_that_is_no_number_is_named_by_its_place():
+    with pytest.raises(InputError, match="token 1"):
+        corpus_scores([-1.0, math.nan, -math.inf], [True, False, True], ["a", "a", "b"])

@@ -144,3 +144,13 @@ def test_what_has_no_fit_is_refused(changes: dict[str, object], message: str) ->
     given = {"values": np.arange(20.0), "columns": {"x": np.arange(20) % 7}, "reader": np.arange(20) % 4}
     with pytest.raises(InputError, match=message):
         documents.mixed_regression(**{**given, "word": np.arange(20) % 5, **changes})
+
+
+def test_readers_that_do_not_differ_are_told() -> None:
+    rng = np.random.default_rng(0)
+    reader, word = np.repeat(np.arange(10), 20), np.tile(np.arange(20), 10)
+    x = rng.normal(size=20)[word]
+    # every reader's mean is the same: less than chance alone would give
+    values = rng.normal(size=200)
+    values -= (np.bincount(reader, values) / 20)[reader]
+    assert documents.mixed_regression(values + x, {"x": x}, reader, word).singular

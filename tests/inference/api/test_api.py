@@ -227,6 +227,7 @@ def test_hard_budget(tmp_path: Path) -> None:
         ({"base_url": "https://me:pw@host/v1"}, "base_url: has a name, password"),
         ({"base_url": "http://far.example/v1"}, "a key is not sent over plain http"),
         ({"base_url": "http://localhost.far.example/v1"}, "a key is not sent over plain http"),
+        ({"base_url": "http://128.0.0.1/v1"}, "a key is not sent over plain http"),
         ({"base_url": "https://host:99999/v1"}, "should be https://HOST/v1"),
         ({"budget_usd": float("nan")}, "budget_usd: is nan"),
     ],
@@ -305,3 +306,22 @@ def test_identity_of_a_call() -> None:
     # 1 and 1.0 are one setting
     whole, broken = (call_for(settings("https://host/v1", temperature=value), "text") for value in (1, 1.0))
     assert whole == broken
+
+
+@pytest.mark.subprocess
+def test_without_idempotency_only_what_was_in_flight_can_be_paid_twice(tmp_path: Path) -> None:
+    with serving(FakeEndpoint(three_in_ten(3, ("429", "500")), idempotent=False, seconds=0.01)) as endpoint:
+        killed_and_run_again(endpoint, tmp_path / "store.db")
+        assert len(endpoint.charged) == 200
+        doubled = sum(endpoint.charged.values()) - 200
+    with AnswerStore(tmp_path / "store.db") as store:
+        ledger = store.ledger()
+    # at most the calls in flight, and every one of them is in the books; on a busy machine an answer may be late
+    assert doubled <= ledger.n_unsure <= 8 + 5
+    assert ledger.most_usd >= sum(endpoint.charged.values()) * 11e-4
+
+
+def test_hosts_of_this_machine() -> None:
+    for host, here in (("localhost", True), ("127.0.0.9", True), ("[::1]", True), ("10.0.0.1", False), ("a.b", False)):
+        assert settings(f"https://{host}:1/v1").is_here == here
+    assert settings("http://127.0.0.9/v1").key_env

@@ -138,3 +138,18 @@ def test_a_claim_keeps_others_away_until_it_ends(tmp_path: Path, monkeypatch: py
         with pytest.raises(BudgetSpentError):
             other.begin("another key", 0.9, 1.0)
         assert one.ledger().most_usd == pytest.approx(0.4)
+
+
+@pytest.mark.subprocess
+def test_two_processes_keep_one_budget(tmp_path: Path) -> None:
+    """Calls are booked at their bytes while they are in flight, and cost $0.0011 each: 30 of them are too many."""
+    budget = 0.03
+    with serving(FakeEndpoint(never, idempotent=False, seconds=0.05)) as endpoint:
+        chosen = CHOSEN | {"budget_usd": budget}
+        process = started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **chosen)
+        wait_for(endpoint, 1, process)
+        with pytest.raises(BudgetSpentError):
+            score_windows(windows(WINDOWS, TOKENS), settings(endpoint.url, **chosen), tmp_path / "s.db")
+        assert "BudgetSpentError" in process.communicate(timeout=600)[1]
+        assert 0 < sum(endpoint.charged.values()) * 11e-4 <= budget
+        assert set(endpoint.charged.values()) == {1}

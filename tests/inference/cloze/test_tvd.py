@@ -103,3 +103,22 @@ def _drawn(draws: np.ndarray, data, log_odds_equal: float = -50.0) -> np.ndarray
         }
     )
     return tvd_posterior(from_groups({"posterior": posterior}), data, rng=np.random.default_rng(0)).tvd
+
+
+def test_distances_that_are_always_zero_are_not_judged() -> None:
+    import xarray as xr
+
+    draws = np.random.default_rng(0).uniform(0.1, 0.2, (2, 50, 3))
+    draws[:, :, 1] = 0.0
+    stats = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 50), bool))})
+
+    def judged(values: np.ndarray) -> xr.Dataset:
+        dims = ("chain", "draw", "context")
+        variables = {"tvd": (dims, values), "expected_tvd": (dims[:2], values.mean(axis=2))}
+        posterior = xr.Dataset({**variables, "share_equal": (dims[:2], values[:, :, 0])})
+        idata = from_groups({"posterior": posterior, "sample_stats": stats})
+        return group(TvdPosterior(idata).judged(), "posterior")
+
+    np.testing.assert_array_equal(judged(draws)["tvd"], draws[:, :, [0, 2]])
+    assert "expected_tvd" in judged(draws)
+    assert set(judged(0.0 * draws).data_vars) == {"share_equal"}

@@ -19,6 +19,7 @@ from shannon_game.inference.comparison.participant_fit import (
     ParticipantFit,
     design_matrix,
     fit_participants,
+    top1_weights,
 )
 from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.posterior.arviz_adapter import group
@@ -170,3 +171,17 @@ def test_formulas_give_columns_of_people() -> None:
 def test_draws_that_miss_the_thresholds_are_made_again() -> None:
     fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=8, tune=8, retries=1)
     assert fit.gap_nats.size == 4 * 16
+
+
+def test_top1_weights_by_hand() -> None:
+    weight = top1_weights([0.2, 0.3, 0.5], 0.3, 0.1)
+    wanted = np.exp([-0.5, 0.0, -2.0])
+    np.testing.assert_allclose(weight, wanted / wanted.sum())
+    # far off, but still weights
+    np.testing.assert_allclose(top1_weights([0.3, 0.3], 0.9, 1e-3), [0.5, 0.5])
+    for rate in (0.0, 1.0, float("nan")):
+        with pytest.raises(InputError, match=r"top1\.rate"):
+            top1_weights([0.2], rate, 0.1)
+    for se in (0.0, float("inf")):
+        with pytest.raises(InputError, match=r"top1\.se"):
+            top1_weights([0.2], 0.3, se)

@@ -145,3 +145,23 @@ def test_temperature_is_the_optimum_of_the_loss_written_out(objective: str) -> N
         lambda c: label_loss(belief, 0, weight, c, objective), bounds=(0.001, 30), options={"xatol": 1e-9}
     )
     assert found == pytest.approx(best.x, rel=1e-4)
+
+
+def test_a_token_that_nobody_answered_is_less_likely_the_longer_the_silence() -> None:
+    """The law of other tokens is tilted by their probability of no answer."""
+    data = with_rest()
+    belief = belief_of(data, np.zeros((N, 2)), np.zeros((N, 2)))
+    silence = np.stack([np.ones(E.size), np.exp(-np.exp(E))])[None]
+    tilted = replace(belief, silence=silence, lambda_place=np.ones((N, 2), dtype=int))
+    weight = np.array([0.3, 0.7]) * np.exp(-np.exp([0.5, -1.0]))
+    wanted = 0.5 * (weight @ np.exp([0.5, -1.0])) / weight.sum() / 0.5
+    assert tilted.parts()[2][:, 1].mean() == pytest.approx(wanted, rel=0.01)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_belief_that_the_labels_always_confirm_or_contradict_is_at_an_end(objective: str) -> None:
+    belief = labelled(50, 4)
+    for sign, end in ((-1, 30.0), (1, 0.001)):
+        token = belief.token - belief.token_log_ratio + sign * np.abs(belief.token_log_ratio)
+        found = outcome_temperature(replace(belief, token=token), np.ones(50), objective=objective)
+        assert found[0] == pytest.approx(end, rel=1e-3)

@@ -12,12 +12,14 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import with_model_answers
 from shannon_game.inference.guesses.accuracy import (
     beats_every,
+    best_participant,
     fitted_probability,
     model_guesses,
     participant_draws,
     population_draws,
     practice_change,
     predicted_hits,
+    stored_accuracy_draws,
 )
 from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, group
@@ -202,3 +204,21 @@ def test_simulation_based_calibration(tmp_path: Path, seed_offset: int) -> None:
     for quantity in quantities:
         ranks = [row["rank"] for row in rows if row["quantity"] == quantity]
         assert judge_ranks(ranks, 63).p_value > 0.001 / len(quantities), quantity
+
+
+def test_the_best_is_not_always_the_same() -> None:
+    draws = np.array([[0.3, 0.2, 0.9], [0.1, 0.4, 0.8], [0.5, 0.2, 0.7], [0.5, 0.1, 0.1]])
+    best, probability = best_participant(draws, [True, True, False])
+    assert best.tolist() == [0.3, 0.4, 0.5, 0.5]
+    assert probability.tolist() == [0.75, 0.25, 0]
+    assert best_participant(draws)[1].tolist() == [0.25, 0, 0.75]
+    with pytest.raises(InputError, match="nobody"):
+        best_participant(draws, [False] * 3)
+
+
+def test_stored_accuracies_are_as_sure_as_their_number() -> None:
+    draws = stored_accuracy_draws(0.4, 1000, n_draws=20_000, rng=np.random.default_rng(0))
+    assert draws.mean() == pytest.approx(0.4, abs=0.001)
+    assert draws.std() == pytest.approx(np.sqrt(0.24 / 1000), rel=0.03)
+    with pytest.raises(InputError, match="stored_n"):
+        stored_accuracy_draws(0.4, 0, n_draws=5, rng=np.random.default_rng(0))

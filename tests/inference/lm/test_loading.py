@@ -200,3 +200,31 @@ def test_a_model_in_parts_gives_the_same_numbers(folder_of, family: str, memory:
     assert score_documents(parts, contexts).drop_attrs().equals(score_documents(whole, contexts).drop_attrs())
     found, expected = (next_token_distributions(its, contexts, whole=True) for its in (parts, whole))
     assert found.drop_attrs().equals(expected.drop_attrs())
+
+
+@pytest.mark.parametrize(("configured", "expected"), [(0, 0), (7, None), (None, None)])
+def test_a_tokenizer_without_bos_leaves_it_to_the_configuration(configured, expected, tmp_path):
+    tokenizer = tiny_models.byte_level()
+    folder = tiny_models.save(tmp_path, "gpt2", tokenizer)
+    tokenizer.bos_token = None
+    tokenizer.save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text()) | {"bos_token_id": configured}
+    (folder / "config.json").write_text(json.dumps(config))
+    if expected is None:
+        # an ordinary token is none, whatever the configuration says
+        with pytest.raises(InputError, match="is 'auto', but neither"):
+            tiny_models.load(folder, bos="auto")
+    else:
+        assert tiny_models.load(folder, bos="auto").bos_id == expected
+
+
+@pytest.mark.parametrize(("template", "expected"), [("$A </s>", None), ("<s> $A </s>", 1), ("$A", None)])
+def test_a_token_after_the_text_is_no_bos(template, expected, folder):
+    from tokenizers import processors
+
+    model = tiny_models.load(folder)
+    model.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=template, special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    model.tokenizer.save_pretrained(folder)
+    assert tiny_models.load(folder).bos_id == expected

@@ -127,3 +127,12 @@ def test_divergences_are_sums_over_the_vocabulary(model_of):
     assert (kl_divergences(plain, plain, contexts) == 0).all()
     with pytest.raises(InputError, match="different tokenizers"):
         kl_divergences(plain, model_of("llama"), contexts)
+
+
+def test_temperature_divides_the_logits(model_of):
+    plain, hot = model_of("gpt2"), model_of("gpt2", temperature=2.0)
+    contexts = tiny_models.contexts(5, plain.vocab_size)
+    found = next_token_distributions(hot, contexts, whole=True)["logprob"].values
+    halves = reference.next_token(plain, contexts) / 2
+    np.testing.assert_allclose(found, halves - np.logaddexp.reduce(halves, axis=1)[:, None], atol=1e-4, rtol=0)
+    assert plain.identity != hot.identity

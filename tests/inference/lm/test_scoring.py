@@ -53,3 +53,11 @@ def test_windows_and_strides(window, stride, bos, model_of):
     assert (found.attrs["window"], found.attrs["stride"]) == (window, stride)
     late = found["n_context"].values[found["position"].values >= window]
     assert (late >= window - stride).all()
+
+
+def test_texts_longer_than_the_model_takes(model_of):
+    model = model_of("gpt2", bos="auto")
+    texts = documents(model.vocab_size, lengths=(250,))
+    found = score_documents(model, texts)
+    check(found, list(reference.score_documents(model, texts, window=96, stride=48)))
+    assert found["position"].values.tolist() == list(range(250))

@@ -199,3 +199,10 @@ def test_rows_of_several_models_share_their_items(study: xr.Dataset) -> None:
     assert data.noisy == ("human_entropy", "oracle_tvd")
     some = columns.take(columns.text == "1")
     assert some.covariance.shape[0] == np.unique(some.item).size
+
+
+@pytest.mark.parametrize("likelihood", ["beta", "gaussian"])
+def test_the_horseshoe_is_bounded_by_its_slab(likelihood: str) -> None:
+    model = ard_model(some_data(np.random.default_rng(4), noisy=0), prior="horseshoe", likelihood=likelihood)
+    scale, slab = pm.draw([model["scale"], model["slab_variance"]], draws=500, random_seed=1)
+    assert (scale <= np.sqrt(slab)[:, None] + 1e-12).all()

@@ -112,3 +112,14 @@ def test_counts_are_exchanged() -> None:
     fresh = rank_slope_model(other)
     assert after == pytest.approx(compiled(fresh, fresh.logp())(point))
     assert after != pytest.approx(before)
+
+
+@pytest.mark.parametrize("models", [("a",), ("a", "b", "c")])
+@pytest.mark.parametrize("texts", [("t",), ("t", "u")])
+def test_any_number_of_models_and_texts(models, texts) -> None:
+    given = study(models=models, texts=texts)
+    data = rank_data(given, np.ones(given.sizes["token"]), 3)
+    model = rank_slope_model(data)
+    assert np.isfinite(compiled(model, model.logp())(model.initial_point()))
+    assert ("model_window_spread" in model.named_vars) == (len(models) > 1)
+    assert ("text_effect" in model.named_vars) == (len(texts) > 1)
