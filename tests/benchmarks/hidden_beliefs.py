@@ -141,9 +141,9 @@ def _rng(study: int, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(study, spawn_key=key))
 
 
-def people_of(k0: float, bias_mean_nats: float = 0.0) -> ParticipantPopulation:
+def people_of(k0: float) -> ParticipantPopulation:
     """People whose slopes have the median `k0`."""
-    return ParticipantPopulation(bias_mean_nats=bias_mean_nats, slope_median=k0)
+    return ParticipantPopulation(slope_median=k0)
 
 
 def simulated(
@@ -152,14 +152,8 @@ def simulated(
     k0: float,
     study: int,
     scale: str = "slider",
-    *,
-    bias_mean_nats: float = 0.0,
-    **violations: Any,
 ) -> tuple[xr.Dataset, Truth]:
-    """A study with free answers, and its truth: gaps of the shared belief, of people one by one, and k0.
-
-    `violations` are options of :func:`shannon_game.estimators.comparison.simulate_designed_study`.
-    """
+    """A study with free answers, and its truth: gaps of the shared belief, of people one by one, and k0."""
     rng = _rng(study, 3, BELIEFS.index(belief), round(1000 * k0))
     contexts = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))
     seed = int(rng.integers(2**31))
@@ -169,10 +163,9 @@ def simulated(
         logprob(found, belief, contexts),
         found["target"][contexts],
         QuestionDesign(scale=scale, n_participants=N_PEOPLE),
-        people_of(k0, bias_mean_nats),
+        people_of(k0),
         seed=seed,
         belief_weights=weights,
-        **violations,
     )
     g, shared = made["target_logprob"].to_numpy()[0], made["human_target_logprob"].to_numpy()
     loss = made["human_mean_loss_nats"].to_numpy() if "human_mean_loss_nats" in made else -shared

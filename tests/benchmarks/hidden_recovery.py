@@ -1,10 +1,10 @@
-"""Recover the loss gap of players whose belief is not of the model's form, and of people who break an assumption.
+"""Recover the loss gap of players whose belief is not of the model's form.
 
 Usage: python tests/benchmarks/hidden_recovery.py KEPT.npz RESULT.csv --cells CELL ... [--first 0] [--last 9]
 
 KEPT.npz holds the beliefs (`hidden_beliefs.beliefs`, made where it is missing). A CELL is one of
 
-    answers:BELIEF:K0:SCALE[:VIOLATION]   free answers and reports of people with a typical slope K0
+    answers:BELIEF:K0:SCALE               free answers and reports of people with a typical slope K0
     live:BELIEF:WHO[:small]               reports on draws of a live model; no other token is known
     game:PLAYER:WHO                       reports on questions of the comparison game
 
@@ -39,18 +39,8 @@ from shannon_game.models.comparison.participants import GRID
 
 SCALES = (1.0, 0.5, 2.0)
 GRIDS = ("slider", "interface")
-VIOLATIONS: dict[str, dict[str, Any]] = {
-    "private": {"private_sd_nats": 0.7},
-    "very private": {"private_sd_nats": 1.2},
-    "flat answers": {"answer_exponent": 0.5},
-    "sharp answers": {"answer_exponent": 2.0},
-    "equation 6": {"player": "equation_6"},
-    "bots": {"bots": 0.2},
-    "shared bias": {"bias_mean_nats": 0.5},
-}
 CELLS = (
     *(f"answers:{belief}:{k0:g}:{scale}" for k0 in SCALES for scale in GRIDS for belief in hidden.BELIEFS),
-    *(f"answers:noisy:1:slider:{violation}" for violation in VIOLATIONS),
     *(f"live:{belief}:{who}" for belief in ("hot", "noisy", "unigrams") for who in ("people", "exact", "rounded")),
 )
 TAIL = 0.05
@@ -63,8 +53,7 @@ def study_of(cell: str, number: int, kept: Path, folder: Path) -> tuple[xr.Datas
     """A study, its truth, and how its data are read."""
     kind, name, *how = cell.split(":")
     if kind == "answers":
-        violation = VIOLATIONS[how[2]] if len(how) > 2 else {}
-        made, truth = hidden.simulated(_beliefs(folder, kept), name, float(how[0]), number, how[1], **violation)
+        made, truth = hidden.simulated(_beliefs(folder, kept), name, float(how[0]), number, how[1])
         return made, truth, {"grid": how[1]}
     options = {"people": how[0] == "people", "rounded": how[0] == "rounded"}
     if kind == "live":

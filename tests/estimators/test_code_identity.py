@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shannon_game import estimators
-from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_version, source_hash, work_hash
+from shannon_game.estimators.code_identity import PACKAGES, code_hash, source_hash, work_hash
 from shannon_game.estimators.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -116,10 +115,3 @@ def test_functions_are_known_by_their_source_and_by_their_module() -> None:
     exec("def third(): pass", typed_in)
     with pytest.raises(InputError, match="no source"):
         source_hash(typed_in["third"])  # type: ignore[arg-type]
-
-
-def test_the_version_is_that_of_the_distribution() -> None:
-    assert estimators.__version__ == package_version()
-    assert package_version("no-such-distribution") == "not installed"
-    with pytest.raises(AttributeError, match="no_such_name"):
-        _ = estimators.no_such_name

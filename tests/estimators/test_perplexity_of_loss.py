@@ -18,14 +18,14 @@ def test_one_number(loss: float, expected: float) -> None:
     assert isinstance(perplexity_of_loss(loss), float)
 
 
-def test_what_is_not_known_stays_unknown() -> None:
-    assert np.isnan(perplexity_of_loss(np.nan))
-    assert np.array_equal(perplexity_of_loss([np.nan, -1.0]), [np.nan, 1.0], equal_nan=True)
-
-
 def test_the_interval_of_a_study_ends_at_one_and_its_loss_does_not() -> None:
     wide = estimate_perplexity(comparison_study(), n_se=20.0)
     usual = estimate_perplexity(comparison_study())
     assert wide.perplexity_lower == 1
     assert wide.gap.gap_nats == pytest.approx(usual.gap.gap_nats)
     assert usual.perplexity == pytest.approx(np.exp(usual.gap.gap_nats + usual.reference_loss_nats))
+
+
+def test_what_is_not_known_stays_unknown() -> None:
+    assert np.isnan(perplexity_of_loss(np.nan))
+    assert np.array_equal(perplexity_of_loss([np.nan, -1.0]), [np.nan, 1.0], equal_nan=True)

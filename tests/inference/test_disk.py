@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-import shannon_game.estimators.errors
 from shannon_game import cloze_simulated, simulated
-from shannon_game.estimators.errors import InputError, check_memory
+from shannon_game.estimators.errors import InputError
 from shannon_game.inference.disk import make_private, make_room, write_ahead, write_whole
 
 
@@ -31,16 +30,6 @@ from shannon_game.inference.disk import make_private, make_room, write_ahead, wr
 def test_a_size_beyond_the_machine_is_refused(load: Any, settings: dict[str, int], says: str) -> None:
     with pytest.raises(InputError, match=says):
         load(**settings)
-
-
-def test_a_container_has_less(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    (tmp_path / "memory.max").write_text("1000000\n")
-    monkeypatch.setattr(shannon_game.estimators.errors, "_LIMIT", tmp_path / "memory.max")
-    check_memory(999_999)
-    with pytest.raises(InputError, match="would need about 0 GiB"):
-        check_memory(1_000_001)
-    (tmp_path / "memory.max").write_text("max\n")
-    check_memory(1_000_001)
 
 
 def test_a_file_begins_only_where_it_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,13 +67,6 @@ def test_the_switch_to_a_write_ahead_log_waits(locked: tuple[sqlite3.Connection,
     write_ahead(other, busy_seconds=60)
     end.join()
     assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-def test_the_switch_to_a_write_ahead_log_waits_no_longer_than_told(
-    locked: tuple[sqlite3.Connection, sqlite3.Connection],
-) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
-        write_ahead(locked[1], busy_seconds=0.1)
 
 
 def mode(path: Path) -> int:

@@ -16,7 +16,6 @@ from shannon_game.inference.settings import (
     Counts,
     Group,
     Names,
-    OneOrMoreNames,
     Positive,
     Probability,
     Settings,
@@ -101,30 +100,17 @@ def test_names_alone_lists_and_parts_of_groups() -> None:
     [
         ({"intervall": 0.5}, "run: unknown setting 'intervall'; did you mean 'interval'? choose one of: interval, n,"),
         ({"interval": 1}, "run.interval: is 1, should be a number above 0 and below 1"),
-        ({"interval": "0.5"}, "run.interval: is '0.5', should be a number above 0 and below 1"),
-        ({"interval": float("nan")}, "run.interval: is nan, should be a number above 0 and below 1"),
-        ({"n": True}, "run.n: is True, should be a whole number, 1 or larger or null"),
         ({"n": 2.5}, "run.n: is 2.5, should be a whole number, 1 or larger or null"),
-        ({"sizes": []}, "run.sizes: is [], should be a list of one or more, each a whole number, 1 or larger"),
         ({"sizes": [1, 0]}, "run.sizes[1]: is 0, should be"),
-        ({"leave_out": 3.0}, "run.leave_out: is 3.0, should be one of auto or a list, each a text that is not empty"),
         ({"leave_out": ["a", True]}, "run.leave_out: is ['a', True], should be one of auto or a list"),
         ({"players": [1.5]}, "run.players[0]: is 1.5, should be a list, each a text that is not empty or null"),
-        ({"players": True}, "run.players: is True, should be a list"),
         ({"kinds": ["lin", "quadratc"]}, "one of linear, quadratic; did you mean 'linear'?"),
-        ({"kinds": ["linear", "quadratc"]}, "run.kinds[1]: is 'quadratc', should be a list, each one of linear"),
         ({"label": ""}, "run.label: is '', should be a text that is not empty"),
-        ({"label": True}, "run.label: is True, should be a text that is not empty"),
         ({"gate": {"es": 1}}, "run.gate: unknown setting 'es'; did you mean 'ess'? choose one of: ess"),
         ({"gate": {"ess": -1}}, "run.gate.ess: is -1, should be a number above 0"),
-        ({"gate": 3}, "run.gate: is 3, should be a mapping"),
-        ({"rounding": "corse"}, "run.rounding.name: is 'corse', should be one of none, coarse"),
-        ({"priors": {"sgma": 1}}, "run.priors: unknown setting 'sgma'; did you mean 'sigma'?"),
         ({"priors": {"sigma": "a"}}, "run.priors: sigma: is 'a', should be a number"),
         ({"priors": {"sigma": -1.0}}, "run.priors: sigma: is -1.0, should be above 0"),
-        ({"models": {"a": {"ess": 0}}}, "run.models.a.ess: is 0, should be a number above 0"),
         ({"path": 3}, "run.path: is 3, should be a path or null"),
-        ({"low": 2.0}, "run.low: is 2.0, should be a number, 0 or larger and at most 1"),
         ({"low": 0.5, "high": 0.2}, "run.low: is 0.5, should be below high"),
     ],
 )
@@ -135,12 +121,6 @@ def test_what_is_wrong_is_said(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
         Trial(**given)
     assert message.removeprefix("run: ").removeprefix("run.") in str(error.value)
-
-
-@pytest.mark.parametrize(("given", "names"), [([-372181953, "b"], ("-372181953", "b")), (7, ("7",)), ("b", ("b",))])
-def test_a_whole_number_is_a_name(given: Any, names: tuple[str, ...]) -> None:
-    found = Trial(players=given, leave_out=given, label=2024)
-    assert (found.players, found.leave_out, found.label) == (names, names, "2024")
 
 
 def test_a_setting_without_a_value_is_named() -> None:
@@ -160,20 +140,6 @@ def test_a_dataclass_keeps_names_defaults_meanings_and_checks() -> None:
     assert to_dataclass(Scales, made(mu=2.0)) == Scales(mu=2.0)
     with pytest.raises(InputError, match=r"sigma: is 0\.0"):
         to_dataclass(Scales, made(sigma=0.0))
-
-
-def test_a_list_of_one_or_more_is_not_empty_and_whole_numbers_fit_64_bits() -> None:
-    class Chosen(Settings):
-        names: OneOrMoreNames | None = None
-        sizes: Counts = (1,)
-        seed: int = 0
-
-    assert Chosen(names=[2**70], seed=2**63 - 1).names == (str(2**70),)
-    with pytest.raises(InputError, match=r"^names: is \[\], should be a list of one or more"):
-        Chosen(names=[])
-    for wrong in ({"seed": -(2**70)}, {"sizes": [1, 2**64]}):
-        with pytest.raises(InputError, match="should be a whole number of at most"):
-            Chosen(**wrong)
 
 
 # what a user leaves out is as the whole has it, not as the part by itself
@@ -212,3 +178,9 @@ def test_a_group_keeps_the_defaults_of_the_whole(given: dict[str, Any], sampler:
 def test_numbers_keep_the_defaults_of_the_whole() -> None:
     assert Short(gate={"r_hat": 1.1}).gate == Limits(1.1, 50.0)
     assert Short().changed(gate={"ess": 60}).gate == Limits(1.01, 60)
+
+
+@pytest.mark.parametrize(("given", "names"), [([-372181953, "b"], ("-372181953", "b")), (7, ("7",)), ("b", ("b",))])
+def test_a_whole_number_is_a_name(given: Any, names: tuple[str, ...]) -> None:
+    found = Trial(players=given, leave_out=given, label=2024)
+    assert (found.players, found.leave_out, found.label) == (names, names, "2024")

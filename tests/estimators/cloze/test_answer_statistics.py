@@ -69,29 +69,3 @@ def test_pooled_errors_are_means_over_neighbours_in_the_first_statistic(window: 
         np.testing.assert_allclose(pooled[context], 0.75 * near + 0.25 * found.covariance.mean(axis=0), atol=1e-15)
     whole = pooled_covariance(found, window=window, shrinkage=1)
     np.testing.assert_allclose(whole, np.broadcast_to(found.covariance.mean(axis=0), whole.shape))
-
-
-def test_contexts_of_different_numbers_of_answers_do_not_mix() -> None:
-    """Alone and among others, the last one too small to tell: the same statistics and errors."""
-    contexts = [[3, 1], [2, 2, 1], [4], [1, 1, 1, 1], [2, 3]]
-    together = answer_statistics(counts_of(*contexts, [1, 1]))
-    for i, context in enumerate(contexts):
-        alone = answer_statistics(counts_of(context))
-        np.testing.assert_allclose(together.value[:, i], alone.value[:, 0], atol=1e-15)
-        np.testing.assert_allclose(together.covariance[i], alone.covariance[0], atol=1e-15)
-    assert np.isnan(together.value[:, -1]).all()
-    assert np.isnan(together.covariance[-1]).all()
-
-
-def test_jackknife_errors_are_those_of_other_people_asked() -> None:
-    """Over samples from one distribution: right in size, or too wide, and right in correlation."""
-    rng = np.random.default_rng(3)
-    p = 1 / np.arange(1, 31)
-    draws = rng.multinomial(18, p / p.sum(), size=3000)
-    context, word = np.nonzero(draws)
-    found = answer_statistics(count_words(context, word, draws[context, word], n_contexts=3000))
-    true, jackknife = np.cov(found.value), found.covariance.mean(axis=0)
-    ratio = np.sqrt(np.diag(jackknife) / np.diag(true))
-    assert ((ratio > 0.95) & (ratio < 1.3)).all()
-    corr = [c[0, 1] / np.sqrt(c[0, 0] * c[1, 1]) for c in (true, jackknife)]
-    assert corr[1] == pytest.approx(corr[0], abs=0.1)

@@ -89,22 +89,6 @@ def test_bins_by_hand() -> None:
     assert one.ece == pytest.approx(abs(np.mean(sure) - 4 / 7))
 
 
-@pytest.mark.parametrize("bins", ["fixed", "adaptive"])
-def test_equal_confidences_share_a_bin(bins: str) -> None:
-    found = expected_calibration_error([0.5] * 4, [1, 0, 0, 0], bins=bins)  # type: ignore[arg-type]
-    assert found.count.sum() == found.count.max() == 4
-    assert found.ece == pytest.approx(0.25)
-    two = expected_calibration_error([0.5] * 3 + [0.6], [1, 0, 0, 0], bins="adaptive", n_bins=3)
-    assert two.count.sum() == 4
-
-
-def test_ties_are_shared() -> None:
-    mine, gold = counts([list("aabb"), list("aab")]), counts([list("bbcc"), list("a")])
-    tops = top_words(mine), top_words(gold)
-    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="average"), [0.25, 1])
-    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="first"), [0, 1])
-
-
 def test_no_gold_label_and_no_prediction_are_unknown() -> None:
     """Codes start at 0: the first word is a word, and a context without answers is no match of two missing words."""
     mine = count_words([0, 0, 1, 3], [0, 1, 0, 1], [2, 2, 1, 3], n_contexts=5)
@@ -125,28 +109,6 @@ def test_needed_share_closes_the_gap_to_the_margin() -> None:
     assert needed_share(oracle, model, np.arange(100), margin=0.03, rng=np.random.default_rng(0)).share == 0
 
 
-def test_interval_of_the_needed_share_is_quantiles_over_groups_drawn_again() -> None:
-    model, oracle, groups = np.array([0.9, 0.7, 0.8, 0.3]), np.array([0.4, 0.3, 0.1, 0.5]), ["a", "b", "a", "c"]
-    found = needed_share(
-        model, oracle, groups, margin=0.1, rng=np.random.default_rng(2), n_replicates=30, probability=0.8
-    )
-    assert found.gap == pytest.approx(0.35)
-    assert found.margin == 0.1
-    gaps = {"a": [0.5, 0.7], "b": [0.4], "c": [-0.2]}
-    shares = []
-    for drawn in np.random.default_rng(2).integers(3, size=(30, 3)):
-        gap = np.mean([value for at in drawn for value in gaps["abc"[at]]])
-        shares.append(1 - 0.1 / gap if gap > 0.1 else 0.0)
-    np.testing.assert_allclose(found.draws, shares)
-    assert (found.lower, found.upper) == pytest.approx(tuple(np.quantile(shares, [0.1, 0.9])))
-    for probability in (0.2, 0.5):
-        inner = needed_share(
-            model, oracle, groups, margin=0.1, rng=np.random.default_rng(2), n_replicates=30, probability=probability
-        )
-        tail = (1 - probability) / 2
-        assert (inner.lower, inner.upper) == pytest.approx(tuple(np.quantile(shares, [tail, 1 - tail])))
-
-
 def test_interval_of_the_needed_share_covers() -> None:
     """200 sets of 40 texts with a gap of .2: the 90% interval holds 1 - .05 / .2 in 84 to 96% (binomial, 2.5 sd)."""
     rng = np.random.default_rng(4)
@@ -157,3 +119,12 @@ def test_interval_of_the_needed_share_covers() -> None:
         found = needed_share(gap, np.zeros(400), np.repeat(np.arange(40), 10), margin=0.05, rng=rng, n_replicates=300)
         hits += found.lower <= 0.75 <= found.upper
     assert 0.84 <= hits / 200 <= 0.96
+
+
+@pytest.mark.parametrize("bins", ["fixed", "adaptive"])
+def test_equal_confidences_share_a_bin(bins: str) -> None:
+    found = expected_calibration_error([0.5] * 4, [1, 0, 0, 0], bins=bins)  # type: ignore[arg-type]
+    assert found.count.sum() == found.count.max() == 4
+    assert found.ece == pytest.approx(0.25)
+    two = expected_calibration_error([0.5] * 3 + [0.6], [1, 0, 0, 0], bins="adaptive", n_bins=3)
+    assert two.count.sum() == 4

@@ -10,7 +10,7 @@ import xarray as xr
 
 from shannon_game.estimators.cloze.distributions import Distributions, WordCounts
 from shannon_game.estimators.cloze.renormalised import renormalised_distributions
-from shannon_game.estimators.cloze.study import SAMPLES, entry_positions, model_names, validate_cloze_study
+from shannon_game.estimators.cloze.study import SAMPLES, validate_cloze_study
 from shannon_game.estimators.cloze.study_words import StudyWords, study_words
 from shannon_game.estimators.cloze.words import FAILED, WORD_RULES, WordRules
 from shannon_game.estimators.errors import InputError
@@ -126,23 +126,6 @@ def test_entries_apart() -> None:
     assert words.models["n"].item.tolist() == [1, 2]
 
 
-def test_rules_for_each_side_and_models_asked_for() -> None:
-    words = study_words(study(), human=KEEPS_BLANKS, model={"m": NONE}, corpus=NONE, models=["m"])
-    assert listed(words, words.answers())[1] == {"dog": 1, "": 1}
-    assert words.strings[words.blank] == ""
-    assert words.human_missing == {"junk": 1}
-    assert words.strings[words.target[0]] == "Cat"
-    assert list(words.models) == ["m"]
-    assert listed(words, words.models["m"].counts)[1] == {"The": 5, FAILED: 2, "?": 3}
-    assert not words.models["m"].missing
-
-
-@pytest.mark.parametrize("rules", [CLEAN, NONE, KEEPS_BLANKS])
-def test_a_target_that_is_not_there_is_no_blank_word(rules: WordRules) -> None:
-    words = study_words(study(), human=rules, model=rules, corpus=rules)
-    assert (words.target >= 0).tolist() == [True, False, True]
-
-
 def test_proportions_instead_of_counts() -> None:
     given = study()
     counts = given["response_count"].values
@@ -157,16 +140,6 @@ def test_proportions_instead_of_counts() -> None:
     assert words.human is None
     with pytest.raises(InputError, match="no counts"):
         words.answers()
-
-
-def test_entries_of_a_model_stand_in_the_order_of_the_file() -> None:
-    assert model_names(study()) == ["m", "n"]
-    assert entry_positions(study(), "m").tolist() == [1, 2, 4]
-    assert not model_names(study().drop_dims(["model", "entry", "sample", "source"]))
-    with pytest.raises(InputError, match="unknown model 'o'; choose one of: m, n"):
-        entry_positions(study(), "o")
-    with pytest.raises(InputError, match="unknown per 'both'"):
-        study_words(study(), human=CLEAN, model=CLEAN, corpus=CLEAN, per="both")  # type: ignore[arg-type]
 
 
 def test_biased_estimator_renormalises_over_the_words_at_hand() -> None:

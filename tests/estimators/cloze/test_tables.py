@@ -34,16 +34,6 @@ def table() -> pd.DataFrame:
     return cloze_items(study()).set_index("item")
 
 
-def test_a_row_is_a_context(table: pd.DataFrame) -> None:
-    assert table.index.tolist() == ["a:2", "a:3", "b:2"]
-    assert table["text_id"].tolist() == ["a", "a", "b"]
-    assert table["word_num"].tolist() == [2, 3, 2]
-    assert table["context"].tolist() == ["One", "One two", "Three"]
-    assert table["target"].tolist() == ["Cat", "", "yak"]
-    named = cloze_items(study().assign(item_id=("item", np.array(["S3", "S1", "S2"], dtype=object))))
-    assert named["item"].tolist() == ["S3", "S1", "S2"]
-
-
 def test_what_people_said(table: pd.DataFrame) -> None:
     assert table["n_answers"].tolist() == [len(said) for said in SAID.values()]
     assert table["n_different"].tolist() == [1, 1, 2]
@@ -106,12 +96,6 @@ def test_shares_have_no_number_of_answers() -> None:
     found = cloze_items(shares, models=[])
     assert found[["n_answers", "entropy_corrected_nats"]].isna().all(axis=None)
     np.testing.assert_array_equal(found["cloze_probability"], [1, np.nan, 0])
-
-
-def test_a_tie_shows_the_first_answer() -> None:
-    one = study().assign(response_count=("response", [1, 1, 0, 0, 4, 0, 0, 1, 0]))
-    row = cloze_items(one, models=[]).set_index("item").loc["b:2"]
-    assert (row["modal_answer"], row["modal_probability"], row["n_modal"]) == ("the", 0.5, 2)
 
 
 def chao_shen(counts: list[int]) -> float:

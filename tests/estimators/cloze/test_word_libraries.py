@@ -6,7 +6,6 @@ import importlib.machinery
 import importlib.util
 import unicodedata
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given
@@ -52,16 +51,6 @@ def test_nothing_is_lost_at_the_boundaries(text: str) -> None:
     assume(not any(unicodedata.category(character) == "Cs" for character in text))
     assert "".join(word_boundaries(text)) == text
     assert "".join(word_boundaries(f"\U00020bb7\u91ce{text}")) == f"\U00020bb7\u91ce{text}"
-
-
-@needs_words
-def test_words_between_spaces_are_the_same_by_both_rules() -> None:
-    words = ["cat", "The cats", "bird's", "naïve", "...", "", "3.5", "Straße", "well-known"]
-    plain, icu = normalise_words(words, "clean"), normalise_words(words, word_rules("clean", {"boundaries": "icu"}))
-    # a hyphen is an end of a word to ICU
-    assert plain.words[:-1].tolist() == icu.words[:-1].tolist()
-    assert icu.words[-1] == "well"
-    np.testing.assert_array_equal(plain.reason, icu.reason)
 
 
 @needs_words

@@ -95,20 +95,6 @@ def test_every_design_gives_a_valid_study(
     assert not values or set(study["report"].values) <= set(values)
 
 
-def test_answers_name_the_tokens_that_were_answered() -> None:
-    study = simulate(QuestionDesign(n_answers=8, n_batches=2))
-    at, number = study["answer_item"].values, token_numbers(study)
-    cell, batch = study["answer_candidate"].values, study["answer_batch"].values
-    assert_array_equal(np.bincount(batch), [0, 120, 120])
-    assert (cell == -1).any()
-    for q in range(30):
-        for column in np.flatnonzero(study["candidate_source"].values[q] == "answer"):
-            mine = (at == q) & (cell == column)
-            assert mine.any()
-            assert study["candidate_batch"].values[q, column] == batch[mine].min()
-    assert (number[at[cell >= 0], cell[cell >= 0]] != TARGET[at[cell >= 0]]).all()
-
-
 def test_errors_of_people_are_those_of_their_equation() -> None:
     people = ParticipantPopulation(noise=False, lapses=False)
     study = simulate(EXACT, people)
@@ -177,12 +163,6 @@ def test_bots_answer_anything_and_the_others_what_they_would() -> None:
     assert (with_bots["report"].values[mine] == 0.5).mean() == pytest.approx(0.5, abs=0.12)
 
 
-def test_a_lapse_on_a_scale_without_a_middle_is_either_value() -> None:
-    study = simulate(QuestionDesign(scale="choice"), bots=1.0)
-    # 360 reports: four standard errors
-    assert (study["report"].values == 0.75).mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(360))
-
-
 def test_private_beliefs_have_their_spread_and_stay_within_participant_and_item() -> None:
     design = QuestionDesign(n_comparisons=12, scale="none")
     study = simulate(design, private_sd_nats=0.8)
@@ -195,16 +175,6 @@ def test_private_beliefs_have_their_spread_and_stay_within_participant_and_item(
     # E ln sum h exp(z) is from 0 to sd^2/2; 29 people and 30 items, four standard errors
     excess = float((study["human_mean_loss_nats"] + study["human_target_logprob"]).mean())
     assert -4 * 0.8 / np.sqrt(870) < excess < 0.32 + 4 * 0.8 / np.sqrt(870)
-
-
-def test_a_participant_answers_freely_from_the_belief_that_the_reports_state() -> None:
-    alone = QuestionDesign(n_draws=1, n_answers=1, n_comparisons=1, n_participants=1, scale="none")
-    # to the power of 60 the answer is the participant's own likeliest token, likelier than the target
-    study = simulate(alone, private_sd_nats=3.0, answer_exponent=60.0)
-    at = study["response_item"].values
-    answered = study["answer_candidate"].values[at] == study["response_candidate"].values
-    assert answered.sum() >= 8
-    assert (study["report"].values[answered] < 0.5).all()
 
 
 def test_people_who_mix_beliefs_answer_report_and_lose_by_their_own_mixture() -> None:
@@ -230,13 +200,6 @@ def test_people_who_mix_beliefs_answer_report_and_lose_by_their_own_mixture() ->
     assert (answered == best).mean() > 0.9
 
 
-def test_one_component_is_the_shared_belief() -> None:
-    design, people, alone = QuestionDesign(), ParticipantPopulation(), np.ones((29, 1))
-    options = {"seed": 0, "private_sd_nats": 0.5, "bots": 0.1}
-    study = simulate_designed_study(LOG_G, LOG_H[None], TARGET, design, people, belief_weights=alone, **options)
-    assert_same_study(study, simulate(design, people, **options))
-
-
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
 def test_equation_6_shifts_by_the_ratio_of_the_generator(weight: float) -> None:
     study, plain = simulate(player="equation_6", posterior_weight=weight), simulate()
@@ -244,12 +207,6 @@ def test_equation_6_shifts_by_the_ratio_of_the_generator(weight: float) -> None:
     shift = LOG_G[at, number[at, study["response_candidate"].values]] - LOG_G[at, TARGET[at]]
     moved = log_odds(study["report"].values) - log_odds(plain["report"].values)
     assert_allclose(moved, weight * shift, atol=1e-6)
-
-
-def test_an_item_of_nothing_but_its_target_is_not_asked() -> None:
-    log_p = normalised(np.array([[0.0, -60.0, -60.0], [0.0, 0.0, 0.0]]))
-    study = simulate_designed_study(log_p, log_p, [0, 0], QuestionDesign(n_comparisons=5), IDEAL, seed=0)
-    assert_array_equal(np.bincount(study["response_item"].values, minlength=2), [0, 5])
 
 
 def test_the_whole_distribution_is_stored_unless_it_is_not_wanted() -> None:
@@ -262,8 +219,3 @@ def test_the_whole_distribution_is_stored_unless_it_is_not_wanted() -> None:
     assert json.loads(study.attrs["design"])["n_draws"] == 6
     with pytest.raises(InputError, match="store_reference: is 1, should be true or false"):
         simulate(store_reference=1)
-
-
-def test_a_player_of_equation_6_who_believes_the_generator_reports_one_half() -> None:
-    study = simulate_designed_study(LOG_G, LOG_G, TARGET, EXACT, IDEAL, seed=0, player="equation_6")
-    assert_allclose(study["report"], 0.5, atol=1e-12)

@@ -18,7 +18,7 @@ from shannon_game.estimators.comparison import (
     subsample_responses,
     validate_comparison_study,
 )
-from shannon_game.estimators.comparison.importance import balanced_logprob, drawn_responses, mixture_logprob
+from shannon_game.estimators.comparison.importance import balanced_logprob, drawn_responses
 from shannon_game.estimators.comparison.log_means import plain_log_mean
 from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
@@ -28,7 +28,6 @@ from tests.estimators.comparison.comparison_studies import (
     study_with_answers,
 )
 from tests.oracles.bridge import balanced_mean
-from tests.same import assert_same
 
 G = np.array([0.5, 0.3, 0.15, 0.05])
 P = np.array([0.1, 0.2, 0.3, 0.4])
@@ -62,14 +61,6 @@ def test_against_the_loop(sample: list[tuple[int, int]]) -> None:
     assert estimate(tokens, source) == pytest.approx(expected, rel=1e-12)
 
 
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=10), st.lists(st.floats(-30, 0), min_size=10, max_size=10))
-def test_one_proposal_is_importance_to_the_bit(ratio: list[float], logprob: list[float]) -> None:
-    n = len(ratio)
-    other = np.full(n, np.nan)
-    terms = ratio - balanced_logprob(np.array([logprob[:n], other]), np.zeros(n, int), np.zeros(n, int))
-    np.testing.assert_array_equal(terms, np.array(ratio) - np.array(logprob[:n]))
-
-
 def test_distinct_draws_are_weighed_by_inclusion() -> None:
     """Two distinct tokens of four, in every order, drawn one after the other without replacement: Horvitz-Thompson."""
     inclusion, samples = np.zeros(4), []
@@ -89,29 +80,12 @@ def test_distinct_draws_are_weighed_by_inclusion() -> None:
     assert total == pytest.approx(R.sum(), rel=1e-12)
 
 
-def test_mixture_of_an_unused_proposal_is_exact_and_of_an_unknown_one_unknown() -> None:
-    found = mixture_logprob(np.array([[-1.1, -2.3], [np.nan, np.nan]]), np.array([[3, 1], [0, 1]]))
-    assert found[0] == -1.1
-    assert np.isnan(found[1])
-
-
 # --- studies -------------------------------------------------------------------------------------------------------
 
 
 def named(study: xr.Dataset) -> xr.Dataset:
     """Say of every candidate that it is a draw of the generator."""
     return study.assign(candidate_source=(DIMS, np.full(study["candidate_token"].shape, "generator", dtype=object)))
-
-
-@pytest.mark.parametrize("player", ["human", "weak"])
-def test_draws_of_the_generator_keep_their_numbers(player: str) -> None:
-    study = small_study()
-    generator = study["candidate_logprob"].sel(model="gen", drop=True)
-    renamed = study.assign(proposal_logprob=generator)  # all of them a proposal's, with the same probabilities
-    for other in (named(study), renamed):
-        first, second = estimate_perplexity(study, player), estimate_perplexity(other, player)
-        assert_same(first.gap.item_gap_nats, second.gap.item_gap_nats)
-        assert first.perplexity == pytest.approx(second.perplexity)
 
 
 def test_terms_of_a_mixed_item_divide_by_the_mixture() -> None:

@@ -73,24 +73,6 @@ def test_plain_is_equation_5(study: dict[int, list[float]], shuffle: int) -> Non
 
 
 @pytest.mark.parametrize("name", LOG_MEANS)
-@given(study=studies, shift=st.floats(-500, 500))
-def test_scale_of_the_terms_adds_its_log(name: str, study: dict[int, list[float]], shift: float) -> None:
-    term, item = flatten(study)
-    estimate = LOG_MEANS[name]
-    moved = estimate(group_terms(term + shift, item))
-    still = estimate(group_terms(term, item))
-    np.testing.assert_allclose(moved.value - shift, still.value, atol=1e-7)
-    np.testing.assert_allclose(moved.se, still.se, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", LOG_MEANS)
-def test_constant_terms_are_their_own_mean(name: str) -> None:
-    means = LOG_MEANS[name](group_terms(np.full(60, 1.5), np.repeat(np.arange(6), 10)))
-    np.testing.assert_allclose(means.value, 1.5, atol=1e-12)
-    np.testing.assert_allclose(means.se, 0, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", LOG_MEANS)
 def test_terms_a_thousand_nats_apart(name: str) -> None:
     """The largest term is the sum; left out, the others must not have vanished."""
     terms = group_terms([0.0, -1000.0, -1001.0, -1002.0], [3, 3, 3, 3])
@@ -130,11 +112,6 @@ def test_rao_blackwell_is_unbiased_and_less_noisy(people: int) -> None:
         rao_blackwell_log_mean(terms, drawn, np.log(g)[drawn], [0, 1])
 
 
-def test_expected_counts_of_very_rare_tokens() -> None:
-    np.testing.assert_allclose(expected_counts([-800.0, -800.0], 6), [3, 3])
-    np.testing.assert_allclose(expected_counts([-1.0, -900.0], 5), [4, 1])
-
-
 def test_psis_smooths_the_leave_one_out_weights_and_averages_again() -> None:
     """Item by item, term by term: ratio to the mean of the others, one tail for all, back to the mean."""
     rng = np.random.default_rng(11)
@@ -146,26 +123,6 @@ def test_psis_smooths_the_leave_one_out_weights_and_averages_again() -> None:
     terms = group_terms(np.log(weights).ravel(), np.repeat(np.arange(80), 12))
     np.testing.assert_allclose(psis_log_mean(terms).value, expected, rtol=1e-9)
     assert diagnose_weights(terms).pareto_k == pytest.approx(pareto_khat(ratio.ravel()), abs=1e-9)
-
-
-def test_integers_are_sorted_as_strings_are() -> None:
-    rng = np.random.default_rng(12)
-    for label in (
-        np.repeat(np.arange(-40, 40, 3), rng.integers(1, 6, 27)),
-        rng.integers(-50, 50, 200),
-        rng.integers(0, 50, 200).astype(np.uint8),
-        np.array([2**63 - 1, -(2**63), 0, 2**63 - 1, 5, -(2**63)]),
-        np.array([2**64 - 1, 3, 2**64 - 1, 0], dtype=np.uint64),
-        np.repeat(np.arange(9), 4)[::-1],
-    ):
-        term = rng.normal(size=label.size)
-        terms = group_terms(term, label)
-        order = np.argsort(label, kind="stable")
-        np.testing.assert_array_equal(terms.order, order)
-        np.testing.assert_array_equal(terms.log_term, term[order])
-        unique, first, code, count = np.unique(label[order], return_index=True, return_inverse=True, return_counts=True)
-        for ours, theirs in ((terms.label, unique), (terms.start, first), (terms.item, code), (terms.n, count)):
-            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_terms_are_the_callers_no_more() -> None:
@@ -193,24 +150,21 @@ def test_divergence_and_starved_items_are_their_definitions(study: dict[int, lis
     assert found.share_starved >= np.mean(starved)
 
 
-def test_delta_and_jackknife_remove_the_first_order_bias() -> None:
-    """Gamma weights: E ln(mean) is digamma(n a) - ln(n a) in closed form, about -1 / (2 n a)."""
-    rng = np.random.default_rng(1)
-    shape, n, items = 2.0, 10, 40_000
-    term = np.log(rng.gamma(shape, 1 / shape, (items, n))).ravel()
-    terms = group_terms(term, np.repeat(np.arange(items), n))
-    bias = {name: LOG_MEANS[name](terms).value.mean() for name in ("importance", "delta", "jackknife")}
-    # sd of one log-mean is about 1 / sqrt(n a) = .22: standard error .0011, tolerance four of them
-    assert bias["importance"] == pytest.approx(-1 / (2 * n * shape), abs=0.0045)
-    assert bias["delta"] == pytest.approx(0, abs=0.0045)
-    assert bias["jackknife"] == pytest.approx(0, abs=0.0045)
-
-
-def test_standard_error_covers_for_light_tails() -> None:
-    rng = np.random.default_rng(2)
-    items, n = 4000, 50
-    term = np.log(rng.gamma(3, 1 / 3, (items, n))).ravel()
-    for estimate in (plain_log_mean, delta_log_mean, jackknife_log_mean):
-        means = estimate(group_terms(term, np.repeat(np.arange(items), n)))
-        # true log-mean 0; binomial sd of the coverage is .003, and t(49) tails cost about half a percent
-        assert np.mean(np.abs(means.value) < 1.96 * means.se) == pytest.approx(0.945, abs=0.013)
+def test_integers_are_sorted_as_strings_are() -> None:
+    rng = np.random.default_rng(12)
+    for label in (
+        np.repeat(np.arange(-40, 40, 3), rng.integers(1, 6, 27)),
+        rng.integers(-50, 50, 200),
+        rng.integers(0, 50, 200).astype(np.uint8),
+        np.array([2**63 - 1, -(2**63), 0, 2**63 - 1, 5, -(2**63)]),
+        np.array([2**64 - 1, 3, 2**64 - 1, 0], dtype=np.uint64),
+        np.repeat(np.arange(9), 4)[::-1],
+    ):
+        term = rng.normal(size=label.size)
+        terms = group_terms(term, label)
+        order = np.argsort(label, kind="stable")
+        np.testing.assert_array_equal(terms.order, order)
+        np.testing.assert_array_equal(terms.log_term, term[order])
+        unique, first, code, count = np.unique(label[order], return_index=True, return_inverse=True, return_counts=True)
+        for ours, theirs in ((terms.label, unique), (terms.start, first), (terms.item, code), (terms.n, count)):
+            np.testing.assert_array_equal(ours, theirs)

@@ -7,7 +7,6 @@ import numpy as np
 from shannon_game.estimators.comparison import scaled_bridge
 from shannon_game.estimators.comparison.examples import designed_study
 from shannon_game.estimators.comparison.token_pool import study_pool
-from tests.estimators.comparison.comparison_studies import answered_study
 
 
 def test_tokens_are_those_of_loops() -> None:
@@ -51,11 +50,3 @@ def test_only_items_with_draws_and_answers_stay() -> None:
     assert items.tolist() == [0, 1, *range(3, 8)]
     assert pool.n_items == 7
     assert np.isfinite(scaled_bridge(pool).gap_nats)
-
-
-def test_reports_are_rounded_where_asked() -> None:
-    study = answered_study()
-    exact, _ = study_pool(study)
-    rounded, _ = study_pool(study, rounding="interface")
-    assert np.unique(rounded.report_log_ratio).size <= 11
-    assert np.unique(exact.report_log_ratio).size > 11

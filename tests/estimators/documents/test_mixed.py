@@ -130,28 +130,6 @@ def test_held_out_densities_are_those_of_the_conditional_distribution() -> None:
     assert left[0] == pytest.approx(norm.logpdf(y[0], slope * plain["x"][0] + level, np.sqrt((residual**2).sum() / 6)))
 
 
-def test_intervals_hold_the_slope_at_their_rate() -> None:
-    held, estimates = [], []
-    for seed in range(200):
-        its = crossed(100 + seed, 12, 40)
-        fit = documents.mixed_regression(its["values"], {"x": its["x"]}, its["reader"], its["word"], slope="x")
-        held.append(fit.of("x")["lower"] < 5 < fit.of("x")["upper"])
-        estimates.append(fit.of("x")["coefficient"])
-    # 90% of 200 have a standard deviation of 2.1%
-    assert 0.84 < np.mean(held) < 0.96
-    assert abs(np.mean(estimates) - 5) < 3 * np.std(estimates) / np.sqrt(200)
-
-
-def test_readers_that_do_not_differ_are_told() -> None:
-    rng = np.random.default_rng(0)
-    reader, word = np.repeat(np.arange(10), 20), np.tile(np.arange(20), 10)
-    x = rng.normal(size=20)[word]
-    # every reader's mean is the same: less than chance alone would give
-    values = rng.normal(size=200)
-    values -= (np.bincount(reader, values) / 20)[reader]
-    assert documents.mixed_regression(values + x, {"x": x}, reader, word).singular
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -166,3 +144,13 @@ def test_what_has_no_fit_is_refused(changes: dict[str, object], message: str) ->
     given = {"values": np.arange(20.0), "columns": {"x": np.arange(20) % 7}, "reader": np.arange(20) % 4}
     with pytest.raises(InputError, match=message):
         documents.mixed_regression(**{**given, "word": np.arange(20) % 5, **changes})
+
+
+def test_readers_that_do_not_differ_are_told() -> None:
+    rng = np.random.default_rng(0)
+    reader, word = np.repeat(np.arange(10), 20), np.tile(np.arange(20), 10)
+    x = rng.normal(size=20)[word]
+    # every reader's mean is the same: less than chance alone would give
+    values = rng.normal(size=200)
+    values -= (np.bincount(reader, values) / 20)[reader]
+    assert documents.mixed_regression(values + x, {"x": x}, reader, word).singular

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shannon_game.estimators.documents import ngram_overlap
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=20).map(" ".join)
-
-
-def test_by_hand() -> None:
-    found = ngram_overlap(["One two, three. FOUR", "five six", "one two"], ["zero one two three", "x"], n=3)
-    assert found.n_ngrams.tolist() == [2, 0, 0]
-    assert found.n_shared.tolist() == [1, 0, 0]
-    np.testing.assert_array_equal(found.share, [0.5, np.nan, np.nan])
 
 
 def slow(text: str, training: list[str], n: int) -> tuple[int, int]:

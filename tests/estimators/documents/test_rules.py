@@ -6,9 +6,8 @@ import re
 from collections import Counter
 
 import pytest
-from scipy import stats
 
-from shannon_game.estimators.documents.rules import COLOURS, RulesText, rules_texts
+from shannon_game.estimators.documents.rules import COLOURS, rules_texts
 
 _RULE = re.compile(r"Every (\w+) is (?:a )?(\w+)\.")
 
@@ -38,14 +37,3 @@ def test_a_control_lacks_the_rules_and_nothing_else() -> None:
         assert sum(gone.values()) == 2
         assert not Counter(without.text.split(". ")) - Counter(with_rules.text.split(". "))
         assert with_rules.answer == without.answer
-
-
-def test_answers_are_uniform_and_the_seed_decides() -> None:
-    texts = rules_texts(400, n_noise=[0], n_rules=1, seed=4)
-    count = Counter(one.answer for one in texts if one.has_rule)
-    # fails for one seed in a thousand
-    assert stats.chisquare([count[colour] for colour in COLOURS]).pvalue > 1e-3
-    assert [one.text for one in rules_texts(3, n_noise=[2], seed=5)] == [
-        one.text for one in rules_texts(3, n_noise=[2], seed=5)
-    ]
-    assert isinstance(texts[0], RulesText)

@@ -42,40 +42,15 @@ def test_a_good_study_is_returned_unchanged() -> None:
         document_tokens(plain, 0)
 
 
-def test_documents_may_have_one_token_and_tokens_may_be_white_space() -> None:
-    study = xr.Dataset(
-        {
-            "text": ("document", objects("a", " b", "c")),
-            "split": ("document", objects("test", "test", "test")),
-            "token": ("position", objects("a", " ", "b", "c")),
-            "token_document": ("position", np.array([0, 1, 1, 2], dtype=np.uint8)),
-        },
-        coords={"document": objects("x", "y", "z")},
-    )
-    assert validate_documents_study(study) is study
-    assert [document_tokens(study, at) for at in range(3)] == [["a"], [" ", "b"], ["c"]]
-    for wrong in ([1, 1, 1, 2], [0, 1, 1, 1], [0, 0, 2, 2], [0, 1, 2, 3]):
-        with pytest.raises(InputError, match="should go through the documents 0 to 2"):
-            validate_documents_study(study.assign(token_document=("position", np.array(wrong))))
-    nothing = study.isel(position=slice(0))
-    with pytest.raises(InputError, match="should go through the documents"):
-        validate_documents_study(nothing)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda s: s.drop_vars("token"), "token: is missing; it goes with token_document"),
-        (lambda s: s.drop_vars("token_document"), "token_document: is missing; it goes with token"),
         (lambda s: s.assign(text=("document", objects(" \n", "a"))), "text: is ' .n', should hold more than white"),
         (lambda s: s.assign(text=("document", np.array(["a", "b\ud83d"]))), "text: holds half of a surrogate pair"),
-        (lambda s: s.assign(split=("document", objects("train", " "))), "split: is ' ', should hold more than white"),
-        (lambda s: s.assign(token=("position", objects("The", " cat", 3, "a", "b"))), "token: is 3.*at position 2"),
         (lambda s: s.assign(text=("document", objects("The cat", "?"))), "token: of document 'a' do not give its text"),
         (lambda s: s.drop_vars("text").drop_attrs(), r"^documents study '\(unnamed\)', text: is missing"),
         (lambda s: s.assign(token_document=("position", [0, 0, 1, 0, 1])), "should go through the documents 0 to 1"),
-        (lambda s: s.assign(token_document=("position", [0, 0, 0, 0, 0])), "should go through the documents 0 to 1"),
-        (lambda s: s.assign(token_document=("position", [0, 0, 1, 1, 1])), "of document 'a' do not give its text"),
     ],
 )
 def test_malformed_studies(change: Callable[[xr.Dataset], xr.Dataset], message: str) -> None:

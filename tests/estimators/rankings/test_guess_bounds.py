@@ -16,11 +16,6 @@ from tests.oracles.bets import shannon_bounds
 INF = math.inf
 
 
-def test_always_the_first_guess_is_no_entropy() -> None:
-    found = guess_bounds([1] * 10, item=range(10))
-    assert (found.lower_nats, found.upper_nats, found.upper_se_nats, found.share_first) == (0, 0, 0, 1)
-
-
 @pytest.mark.parametrize("n", [2, 5, 27])
 def test_uniform_ranks_have_the_entropy_of_their_number(n: int) -> None:
     """There both bounds meet: n equally probable words."""
@@ -74,13 +69,3 @@ def test_bias_is_taken_away_and_standard_errors_are_right() -> None:
     for name, truth in (("upper", entropy), ("lower", lower)):
         off = [abs(getattr(each, f"{name}_nats") - truth) / getattr(each, f"{name}_se_nats") for each in found]
         assert 0.82 < np.mean(np.array(off) < 1.645) < 0.96
-
-
-def test_answers_to_one_item_are_no_new_text() -> None:
-    """The same ranks by ten people who agree: the items' errors, not those of ten times as many words."""
-    rng = np.random.default_rng(4)
-    ranks = rng.geometric(0.5, size=80).astype(float)
-    alone = guess_bounds(ranks, item=range(80))
-    ten = guess_bounds(np.tile(ranks, 10), item=np.tile(range(80), 10), participant=np.repeat(range(10), 80))
-    assert ten.lower_se_nats == pytest.approx(alone.lower_se_nats, rel=0.02)
-    assert ten.upper_nats == pytest.approx(alone.upper_nats, abs=1e-9)

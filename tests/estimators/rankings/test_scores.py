@@ -107,45 +107,12 @@ def test_censoring(settings: dict, missing: float) -> None:
     assert (result.n_tokens, result.n_censored) == (2, 1)
 
 
-def test_perplexity_of_the_thesis_by_default() -> None:
-    """Below the last by 3 nats; of three tokens two are not in their lists."""
-    values, hit = [*PAIR, [np.log(0.9), np.log(0.05)]], [*HIT, [False, False]]
-    result = approximate_perplexity(values, hit)
-    loss = -(np.log(0.3) + np.log(0.2) - 3 + np.log(0.05) - 3) / 3
-    assert (result.censoring, result.n_tokens, result.n_censored) == ("below_last", 3, 2)
-    assert result.loss_nats == pytest.approx(loss)
-    assert result.perplexity_bound == pytest.approx((0.3 * 0.2 * 0.05) ** (-1 / 3))
-
-
-def test_exact_takes_no_policy() -> None:
-    exact = np.log([0.3, 1e-9])
-    result = approximate_perplexity(PAIR, HIT, censoring="exact", exact=exact)
-    assert result.perplexity == pytest.approx(np.exp(-exact.mean()))
-    assert result.perplexity_bound == result.perplexity
-
-
-def test_a_token_outside_the_list_has_no_more_than_is_left() -> None:
-    lists = np.log([[0.5, 0.3], [0.6, 0.2], [0.7, 0.3]])
-    # less than the last one, as much, nothing
-    np.testing.assert_allclose(log_probability_bound(lists), [np.log(0.2), np.log(0.2), -np.inf], rtol=1e-9)
-    shorter = log_probability_bound([[np.log(0.5), np.nan], [np.log(0.9), np.nan], [0.0, np.nan]])
-    np.testing.assert_allclose(shorter, [np.log(0.5), np.log(0.1), -np.inf])
-
-
 @given(st.integers(0, 10_000))
 def test_no_true_probability_is_above_the_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     probability = np.sort(rng.dirichlet(np.full(30, 0.3), size=4))[:, ::-1]
     bound = log_probability_bound(np.log(probability[:, :10] + 1e-300))
     assert (np.log(probability[:, 10] + 1e-300) <= bound + 1e-9).all()
-
-
-def test_variants_of_one_string_can_be_added() -> None:
-    values, hit = [np.log([0.5, 0.2, 0.1])], [[True, False, True]]
-    assert reference_log_probability(values, hit)[0] == pytest.approx(np.log(0.5))
-    assert reference_log_probability(values, hit, variants="sum")[0] == pytest.approx(np.log(0.6))
-    two, hits = np.log([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), [[True, False, True], [False, True, True]]
-    np.testing.assert_allclose(reference_log_probability(two, hits, variants="sum"), np.log([0.6, 0.5]))
 
 
 def test_shorter_lists() -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-KEY = "sk-very-secret-0123456789"
+KEY = "sk-Very/Secret+0123456789"
 _VOCABULARY = [" the", " a", " cat", " dog", " sat", ",", ".", " on", " mat", "the", "\n", " ran"]
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-KEY = "sk-Very/Secret+0123456789"
 Say = Callable[[socket.socket, int], None]
 """Told the connection and the number of the request, from 1."""
 HUNG = threading.Semaphore(0)

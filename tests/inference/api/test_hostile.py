@@ -27,16 +27,15 @@ from shannon_game.inference.api.keys import holds_key
 from shannon_game.inference.api.scoring import TextWindow, score_windows
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.api.store import AnswerStore
+from tests.inference.api.fake_server import KEY
 from tests.inference.api.hostile_server import (
     HUNG,
-    KEY,
     answer,
     chat,
     drips,
     floods,
     hostile,
     http,
-    raw,
     resets,
     says,
     serving_forever,
@@ -69,62 +68,42 @@ CASES: dict[str, tuple[Any, str | None, int]] = {
     # the answer does not come
     "silent": (silent, LATE, 3),
     "drip-body": (drips(http(b"", length=10**6), b" "), LATE, 3),
-    "drip-headers": (drips(START, b"X: y\r\n"), LATE, 3),
-    "drip-continue": (drips(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), LATE, 3),
-    "drip-chunks": (drips(CHUNKED, b"1\r\n \r\n"), LATE, 3),
     "drip-error": (drips(http(b"", "500 Oops", length=10**6), b"x"), "HTTP 500: ;", 3),
     "flood-headers": (floods(START, b"X: y\r\n" * 1000), BROKEN, 3),
-    "half-body": (says(b'{"choices"', length=1000), BROKEN, 3),
     "reset": (resets, BROKEN, 3),
-    "bad-chunk": (raw(CHUNKED + b"zz\r\n"), BROKEN, 3),
     # the answer is too much, or no JSON
     "flood-chunks": (floods(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n"), LONG, 2),
     "flood-error": (floods(http(b"", "500 Oops", length=10**12), b"x" * 65536), r"HTTP 500: x+;", 3),
     "gzip": (says(b"\x1f\x8b", headers={"Content-Encoding": "gzip"}), r"is compressed \(gzip\)", 2),
-    "empty": (says(b""), NOT_JSON, 3),
     "cut": (says(json.dumps(answer()).encode()[:40]), NOT_JSON, 3),
-    "bom": (says(b"\xef\xbb\xbf" + json.dumps(answer()).encode()), None, 1),
     "deep-lists": (says(b"[" * 40_000), DEEP, 2),
     # it is of another shape
-    "list": (says([]), NOTHING, 3),
     "no-choices": (says({"choices": []}), NOTHING, 3),
     "no-logprobs": (says({"choices": [{"text": "x"}]}), "no logprobs; does the endpoint give them", 3),
     "tokens-a-text": (says({"choices": [{"logprobs": {"tokens": "a", "top_logprobs": [{"a": -1}]}}]}), UNREAD, 2),
     "no-ranking": (says(answer({})), "a position has no ranked tokens", 2),
     "chat": (says(chat((" a", -1), (" b", -2))), None, 1),
-    "chat-number": (says(chat((7, -1))), "a token is not a text", 2),
     # numbers
-    "text-logprob": (says(answer({" a": "-0.5"})), "a log-probability is not a number", 2),
     "positive": (says(answer({" a": 0.5})), "a log-probability is above 0", 2),
-    "tiny": (says(answer({" a": -1e308})), "below -10000", 2),
     "nan": (says(b'{"choices": [{"logprobs": {"tokens": ["a"], "top_logprobs": [{"a": NaN}]}}]}'), "not finite", 2),
     "three-99": (says(chat((" a", P99), (" b", P99), (" c", P99))), "the probabilities of one list add up to 2.97", 2),
     "sum-1.02": (says(answer({" a": -0.01, " b": -3.35})), "add up to 1.025", 2),
-    "sum-1.005": (says(answer({" a": -0.01, " b": -4.19})), None, 1),
     # texts
     "surrogate-sampled": (says(answer(sampled="\ud83d")), "half a character", 2),
-    "surrogate-ranked": (says(answer({"\udc00": -1.0})), "half a character", 2),
     "surrogate-elsewhere": (says(answer(note="\ud83d")), None, 1),
-    "nul": (says(answer({"\x00": -1.0}, sampled="\x00")), None, 1),
     # of which model, at what price
     "other-model": (says(answer(model="else")), r"of the model 'else', not of 'fake'; .* accept_model_names", 2),
-    "list-model": (says(answer(model=["fake"])), r"of the model", 2),
     "dated-model": (says(answer(model="fake-2024-08-06")), None, 1),
-    "no-model": (says({"choices": answer()["choices"]}), None, 1),
-    "usage-none": (says(answer(usage=None)), None, 1),
     "usage-part": (says(answer(usage={"prompt_tokens": 3})), None, 1),
     "usage-good": (says(answer(usage={"prompt_tokens": 3, "completion_tokens": 1})), None, 1),
     "usage-more": (says(answer(usage={"prompt_tokens": 300, "completion_tokens": 2})), None, 1),
     # it says no
     "401": (says(b"bad key " + KEY.encode(), "401 Unauthorized"), r"refused the call, HTTP 401: bad key \[key\]", 1),
     "401-encoded": (says(encoded("x").encode(), "401 Unauthorized"), "a text that repeats the key is not shown", 1),
-    "404": (says(b"\x1b[2J\x07no such\nmodel", "404 Not Found"), r"HTTP 404: \\x1b\[2J\\x07no such model", 1),
     "redirect": (says(b"", "302 Found", {"Location": "/chat/v1/completions"}), "HTTP 302", 1),
     "429-nan": (says(b"busy", "429 Busy", {"Retry-After": "nan"}), "HTTP 429: busy", 3),
-    "429-date": (says(b"busy", "429 Busy", {"Retry-After": "Wed, 21 Oct 2099 07:28:00 GMT"}), "HTTP 429: busy", 3),
     "quota": (says(b'{"code": "insufficient_quota"}', "429 Busy"), "refused the call, HTTP 429", 1),
     "503": (then(says(b"busy", "503 Busy"), says()), None, 2),
-    "504": (says(b"late", "504 Gateway Timeout"), "HTTP 504: late", 3),
     "500-usage": (says({"usage": {"prompt_tokens": 3}}, "500 Oops"), "HTTP 500", 3),
     # it repeats the key
     "key": (says(answer({KEY: -1.0})), KEPT_OUT, 2),
@@ -140,7 +119,6 @@ CASES: dict[str, tuple[Any, str | None, int]] = {
     # once wrong, then right
     "wrong-once": (then(says(chat((" a", P99), (" b", P99))), says()), None, 2),
     "key-once": (then(says(answer(text=KEY)), says()), None, 2),
-    "late-once": (then(silent, says()), None, 2),
 }
 
 
@@ -156,8 +134,7 @@ def server() -> Iterator[tuple[str, Counter[str]]]:
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     # a twentieth of a second each
     monkeypatch.setattr(ssl, "create_default_context", CONTEXT)
     monkeypatch.setattr(asyncio, "timeout", when_hung)
@@ -234,7 +211,7 @@ def test_a_case(name: str, server: tuple[str, Counter[str]], tmp_path: Path, cap
     with AnswerStore(tmp_path / "s.db") as store:
         ledger = store.ledger()
     assert ledger.n_answers == (match is None)
-    if name in ("503", "504", "500-usage"):
+    if name in ("503", "500-usage"):
         assert ledger.n_unsure == (0 if name == "503" else 3)
     if name.startswith("usage"):
         assert ledger.paid_usd == USAGE_USD.get(name, MOST_USD)

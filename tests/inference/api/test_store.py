@@ -16,15 +16,11 @@ from shannon_game.estimators.layout import notes
 from shannon_game.inference.api.calls import call_for
 from shannon_game.inference.api.scoring import score_windows
 from shannon_game.inference.api.store import AnswerStore
-from tests.inference.api.hostile_server import KEY, Say, answer, hostile, says, then
+from tests.inference.api.fake_server import KEY
+from tests.inference.api.hostile_server import Say, answer, hostile, says, then
 from tests.inference.api.test_hostile import asked, settings, windows
 
 OTHER = says(answer(model="else"))
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
 
 
 @pytest.fixture
@@ -64,19 +60,6 @@ def test_a_damaged_file(url: str, tmp_path: Path, at: int) -> None:
     content[at : at + 3000] = b"\xa5" * 3000
     store.write_bytes(content)
     one_line(lambda: score_windows(windows(8), settings(url, "good"), store), str(store))
-
-
-def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    (tmp_path / "folder").mkdir()
-    for path, problem in (
-        ("file/s.db", "cannot be made, or its folder"),
-        ("folder", "is a folder or a device"),
-        ("/dev/null", "is a folder or a device"),
-        ("/proc/s.db", "cannot be made"),
-        ("n" * 300, "cannot be made"),
-    ):
-        one_line(lambda path=path: AnswerStore(tmp_path / path), path[-20:], problem)
 
 
 def test_a_full_disk(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,14 +141,6 @@ def test_a_window_without_a_usable_answer_is_left_out_and_counted(url: str, tmp_
         assert "of the model 'else'" in left_out[0]["text"]
 
 
-def test_an_end_of_text_leaves_its_window_out(tmp_path: Path) -> None:
-    end = says({"choices": [{"logprobs": {"tokens": [], "top_logprobs": []}}]})
-    with hostile({"ends": then(says(), end, says()), "only": end}) as (url, _):
-        study = score_windows(windows(3), settings(url, "ends", concurrency=1), tmp_path / "s.db")
-        assert study["window"].values.tolist() == ["0", "2"]
-        one_line(lambda: score_windows(windows(3), settings(url, "only"), tmp_path / "t.db"), "without any token")
-
-
 def test_a_proxy_does_not_see_calls_to_this_machine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
@@ -180,17 +155,6 @@ def test_a_proxy_does_not_see_calls_to_this_machine(url: str, tmp_path: Path, mo
             monkeypatch.delenv(name, raising=False)
         assert asked(settings(url, "good"), tmp_path / "s.db") is None
     assert seen == []
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("ALL_PROXY", "socks9://host"), ("HTTPS_PROXY", "ftp://me:pw@host"), ("SSL_CERT_FILE", "/none")]
-)
-def test_an_environment_that_cannot_be_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    monkeypatch.setenv(name, value)
-    chosen = settings("https://host.invalid", "x", max_attempts=1)
-    one_line(lambda: score_windows(windows(), chosen, tmp_path / "s.db"), "https://host.invalid", "cannot be used")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")

@@ -110,28 +110,6 @@ def test_effects_are_those_of_a_step_of_one() -> None:
     assert bent[0, 0] == pytest.approx(step.mean(), rel=1e-6)
 
 
-def test_largest_is_the_largest_in_size() -> None:
-    draws = np.array([[[1.0, -2.0, 0.0], [3.0, 0.1, 0.2]], [[0.0, -1.0, 0.5], [0.0, 0.1, -0.5]]])
-    np.testing.assert_allclose(largest_probability(draws), [0.25, 0.5, 0.25])
-
-
-def test_checks_find_what_a_model_cannot_give() -> None:
-    rng = np.random.default_rng(0)
-    data = some_data(rng, noisy=0, ends=False)
-    drawn = rng.uniform(0.05, 0.95, (500, data.target.size))
-    good = predictive_checks(drawn, data, tail=0.01).set_index("property")
-    assert good["inside"].all()
-    bad = predictive_checks(drawn * 0.2, data, tail=0.01).set_index("property")
-    assert not bad.loc[["mean", "largest", "90% quantile"], "inside"].any()
-    assert bad.loc["mean", "p_value"] == 0
-
-
-def test_a_gaussian_is_not_compared_where_there_are_ends() -> None:
-    names = {"a": "beta", "b": "gaussian"}
-    assert comparable(names, np.array([0.2, 0.4])) == ["a", "b"]
-    assert comparable(names, np.array([0.2, 1.0])) == ["a"]
-
-
 def test_leave_one_out_is_by_item() -> None:
     data = some_data(np.random.default_rng(1), noisy=0, ends=False)
     rng = np.random.default_rng(2)
@@ -154,3 +132,25 @@ def test_coverage_from_ranks() -> None:
     assert found["coverage"].iloc[0] == pytest.approx(0.9)
     with pytest.raises(InputError, match="99 ranks make those"):
         interval_coverage(ranks, 63, 0.9)
+
+
+def test_largest_is_the_largest_in_size() -> None:
+    draws = np.array([[[1.0, -2.0, 0.0], [3.0, 0.1, 0.2]], [[0.0, -1.0, 0.5], [0.0, 0.1, -0.5]]])
+    np.testing.assert_allclose(largest_probability(draws), [0.25, 0.5, 0.25])
+
+
+def test_checks_find_what_a_model_cannot_give() -> None:
+    rng = np.random.default_rng(0)
+    data = some_data(rng, noisy=0, ends=False)
+    drawn = rng.uniform(0.05, 0.95, (500, data.target.size))
+    good = predictive_checks(drawn, data, tail=0.01).set_index("property")
+    assert good["inside"].all()
+    bad = predictive_checks(drawn * 0.2, data, tail=0.01).set_index("property")
+    assert not bad.loc[["mean", "largest", "90% quantile"], "inside"].any()
+    assert bad.loc["mean", "p_value"] == 0
+
+
+def test_a_gaussian_is_not_compared_where_there_are_ends() -> None:
+    names = {"a": "beta", "b": "gaussian"}
+    assert comparable(names, np.array([0.2, 0.4])) == ["a", "b"]
+    assert comparable(names, np.array([0.2, 1.0])) == ["a"]

@@ -88,6 +88,23 @@ def test_distances_are_those_of_the_distributions_drawn() -> None:
     assert (_drawn(draws, data, np.log(0.5)) == 0).mean() == pytest.approx(1 / 3, abs=0.14)
 
 
+def _drawn(draws: np.ndarray, data, log_odds_equal: float = -50.0) -> np.ndarray:
+    import xarray as xr
+
+    posterior = xr.Dataset(
+        {
+            "theta": (("chain", "draw", "parameter", "context"), draws[:, :, :6]),
+            "log_u": (("chain", "draw", "side", "context"), draws[:, :, 6:]),
+            "log_odds_equal": (
+                ("chain", "draw", "context"),
+                np.full_like(draws[:, :, 0], log_odds_equal),
+            ),
+            "unseen": (("chain", "draw"), np.zeros(draws.shape[:2])),
+        }
+    )
+    return tvd_posterior(from_groups({"posterior": posterior}), data, rng=np.random.default_rng(0)).tvd
+
+
 def test_distances_that_are_always_zero_are_not_judged() -> None:
     import xarray as xr
 
@@ -105,20 +122,3 @@ def test_distances_that_are_always_zero_are_not_judged() -> None:
     np.testing.assert_array_equal(judged(draws)["tvd"], draws[:, :, [0, 2]])
     assert "expected_tvd" in judged(draws)
     assert set(judged(0.0 * draws).data_vars) == {"share_equal"}
-
-
-def _drawn(draws: np.ndarray, data, log_odds_equal: float = -50.0) -> np.ndarray:
-    import xarray as xr
-
-    posterior = xr.Dataset(
-        {
-            "theta": (("chain", "draw", "parameter", "context"), draws[:, :, :6]),
-            "log_u": (("chain", "draw", "side", "context"), draws[:, :, 6:]),
-            "log_odds_equal": (
-                ("chain", "draw", "context"),
-                np.full_like(draws[:, :, 0], log_odds_equal),
-            ),
-            "unseen": (("chain", "draw"), np.zeros(draws.shape[:2])),
-        }
-    )
-    return tvd_posterior(from_groups({"posterior": posterior}), data, rng=np.random.default_rng(0)).tvd

@@ -34,20 +34,6 @@ def test_what_is_drawn_is_what_the_model_makes_of_it() -> None:
         assert np.bincount(counts["context"], counts[side] * counts["words"]).tolist() == [20.0, 20.0, 20.0]
 
 
-def test_u_times_the_sum_of_the_weights_is_gamma_distributed() -> None:
-    """Of one context with nearly no spread of the parameters, the sum of whose weights is known: M Gamma(1 - d)."""
-    tight = {"sd": dict.fromkeys(WordPairPriors().sd, 1e-3)}
-    # many small words, so that the sum of the weights hardly varies
-    mean = dict(WordPairPriors().mean) | {"log_mass_shared": 5.0, "log_mass_first": 5.0, "log_mass_second": 5.0}
-    priors = WordPairPriors(mean=mean, **tight)
-    model = word_pair_sbc(200, 50, priors).build()
-    scale = draw_word_pairs(priors, model, np.random.default_rng(0))["scale"]
-    # ln (u / its expectation) of each side, whose variance is about 1 / 50 and a little for the sum of the weights
-    first = scale[0] + scale[1] / 2
-    assert abs(first.mean()) < 4 * 0.15 / np.sqrt(200) + 0.01
-    assert 0.12 < first.std() < 0.22
-
-
 @pytest.mark.slow
 def test_ranks_are_uniform(tmp_path: Path, seed_offset: int) -> None:
     """60 fits: no quantity has a p-value below .05 / 20 / 10, which a right model has once in 200 runs."""

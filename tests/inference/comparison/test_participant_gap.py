@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_gap import (
     OBJECTIVES,
     SharedBelief,
@@ -76,17 +75,6 @@ def test_a_temperature_far_from_1_stays_within_all_floats() -> None:
     rare = replace(data, rest_log_g=data.rest_log_g - 25, rest_count=data.rest_count * np.exp(25))
     empty = replace(belief, data=rare, law=np.repeat(belief.law, 2, axis=1))
     assert np.isfinite(empty.parts(30.0)[2]).all()
-
-
-def test_a_token_that_nobody_answered_is_less_likely_the_longer_the_silence() -> None:
-    """The law of other tokens is tilted by their probability of no answer."""
-    data = with_rest()
-    belief = belief_of(data, np.zeros((N, 2)), np.zeros((N, 2)))
-    silence = np.stack([np.ones(E.size), np.exp(-np.exp(E))])[None]
-    tilted = replace(belief, silence=silence, lambda_place=np.ones((N, 2), dtype=int))
-    weight = np.array([0.3, 0.7]) * np.exp(-np.exp([0.5, -1.0]))
-    wanted = 0.5 * (weight @ np.exp([0.5, -1.0])) / weight.sum() / 0.5
-    assert tilted.parts()[2][:, 1].mean() == pytest.approx(wanted, rel=0.01)
 
 
 def test_top1_by_hand() -> None:
@@ -159,6 +147,17 @@ def test_temperature_is_the_optimum_of_the_loss_written_out(objective: str) -> N
     assert found == pytest.approx(best.x, rel=1e-4)
 
 
+def test_a_token_that_nobody_answered_is_less_likely_the_longer_the_silence() -> None:
+    """The law of other tokens is tilted by their probability of no answer."""
+    data = with_rest()
+    belief = belief_of(data, np.zeros((N, 2)), np.zeros((N, 2)))
+    silence = np.stack([np.ones(E.size), np.exp(-np.exp(E))])[None]
+    tilted = replace(belief, silence=silence, lambda_place=np.ones((N, 2), dtype=int))
+    weight = np.array([0.3, 0.7]) * np.exp(-np.exp([0.5, -1.0]))
+    wanted = 0.5 * (weight @ np.exp([0.5, -1.0])) / weight.sum() / 0.5
+    assert tilted.parts()[2][:, 1].mean() == pytest.approx(wanted, rel=0.01)
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_belief_that_the_labels_always_confirm_or_contradict_is_at_an_end(objective: str) -> None:
     belief = labelled(50, 4)
@@ -166,8 +165,3 @@ def test_a_belief_that_the_labels_always_confirm_or_contradict_is_at_an_end(obje
         token = belief.token - belief.token_log_ratio + sign * np.abs(belief.token_log_ratio)
         found = outcome_temperature(replace(belief, token=token), np.ones(50), objective=objective)
         assert found[0] == pytest.approx(end, rel=1e-3)
-
-
-def test_an_unknown_objective_is_named() -> None:
-    with pytest.raises(InputError, match=r"best.*rank"):
-        outcome_temperature(labelled(5, 2), np.ones(5), objective="best")

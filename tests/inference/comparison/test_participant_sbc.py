@@ -17,7 +17,6 @@ from tests.benchmarks.participant_sbc import (
     drawn_parameters,
     judged,
     law,
-    log_ratios,
     ranked,
     template,
     world,
@@ -37,22 +36,6 @@ def test_the_simulated_law_is_the_model_s() -> None:
     table = model.table
     simulated = law(drawn, GRID.reaching(model.words_data).e_values, table.bin_log_g, table.entropy[table.bin_class])
     np.testing.assert_allclose(softmax(simulated, axis=1), expected, rtol=1e-6, atol=1e-12)
-
-
-def test_log_ratios_follow_their_law() -> None:
-    """Quantiles of words by the sum over their law, and targets around a line."""
-    drawn = dict.fromkeys(LAW, np.array(0.0)) | {name: np.zeros(20) for name in SHAPE}
-    drawn |= {"spread": np.array(0.5), "law_slope": np.array(0.3)}
-    drawn |= {"target_mean": np.array(2.0), "target_spread": np.array(1e-6)}
-    log_g = np.full((4, 5001), -5.0)
-    e = log_ratios(drawn, log_g, np.zeros(4, dtype=int), np.random.default_rng(0))
-    np.testing.assert_allclose(e[:, 0], 2, atol=8 * GRID.narrowest_nats)
-    at = np.linspace(-9, 13, 22_001)
-    cumulative = softmax(law(drawn, at, np.full(1, -5.0), np.zeros(1)), axis=1)[0].cumsum()
-    for share in (0.1, 0.5, 0.9):
-        # four standard errors of 20,000 draws, and the half bin of ln g that the draws leave out
-        below = (e[:, 1:] <= np.interp(share, cumulative, at)).mean()
-        assert below == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 20_000) + 0.01)
 
 
 def test_a_world_is_a_belief_within_the_grids() -> None:

@@ -8,10 +8,9 @@ import pytest
 from shannon_game.estimators.comparison import ParticipantPopulation
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
-from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, unusual_participants
+from shannon_game.inference.comparison.participant_fit import ParticipantFit, fit_participants
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, unusual_participants
 from shannon_game.models.comparison.participant_data import participant_data, without_participants
-from shannon_game.models.comparison.participants import ParticipantPriors
 from tests.models.comparison.participant_studies import believers, with_reports
 
 
@@ -22,16 +21,6 @@ def fit() -> ParticipantFit:
     data = participant_data(study, "slider")
     flipped = len(data.box_edges) - 1 - data.row_box
     return fit_participants(with_reports(data, np.where(data.row_participant == 3, flipped, data.row_box)), draws=100)
-
-
-@pytest.mark.slow
-def test_everybody_is_left_out_once_and_the_fit_stays() -> None:
-    fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=20, tune=20)
-    top = fit.compiled.program.density(fit.compiled.gaussian.mode)[0]
-    left = list(leave_one_out(fit, np.random.default_rng(0), n_draws=20))
-    assert [one.participant for one in left] == fit.data.participant.tolist()
-    assert [one.n_answers for one in left] == np.bincount(fit.data.row_participant).tolist()
-    assert fit.compiled.program.density(fit.compiled.gaussian.mode)[0] == pytest.approx(top, abs=0.01)
 
 
 @pytest.mark.slow
@@ -68,16 +57,3 @@ def test_unusual_participants_live_at_the_ends_alone() -> None:
     for wrong in ({"mostly": 1.2}, {"typically": 0.0}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             unusual_participants(data, **wrong)
-
-
-def test_scaled_priors_leave_medians() -> None:
-    default = ParticipantPriors()
-    wide = scaled_priors(default, 2)
-    # medians, the prior of a share, and what nothing is learned about
-    places = {"spread", "noise", "lapse", "slope_sd", "bias_sd", "noise_sd", "target_spread", "form", "uninformed"}
-    places |= {"half_alpha", "half_beta"}
-    for name, value in vars(default).items():
-        assert getattr(wide, name) == (value if name in places else 2 * value), name
-    for factor in (0.0, float("nan")):
-        with pytest.raises(InputError, match="factor"):
-            scaled_priors(default, factor)

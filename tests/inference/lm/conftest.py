@@ -14,7 +14,7 @@ pytest.importorskip("transformers", reason="language models need the extra lm")
 from shannon_game.inference.lm.language_model import LanguageModel
 from tests.inference.lm import tiny_models
 
-SENTENCEPIECE = ("llama", "mistral", "gemma2", "xglm")
+SENTENCEPIECE = ("llama", "mistral", "gemma2")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
-from shannon_game.inference.lm.alignment import character_places, shared_places, token_places
+from shannon_game.inference.lm.alignment import token_places
 from shannon_game.inference.lm.language_model import encode
 from tests.inference.lm import tiny_models
 
@@ -35,18 +33,3 @@ def test_a_tokenizer_that_changes_a_text_has_no_places(model_of):
     (tokens,) = encode(model, ["The old clock"])
     assert token_places(model, "The old clock.", tokens) is None
     assert token_places(model, "the old clock", tokens) is None
-
-
-def test_shared_places_by_hand(model_of):
-    text = tiny_models.TEXTS[5]
-    models = [model_of("gpt2"), model_of("llama")]
-    places = [token_places(model, text, encode(model, [text])[0]) for model in models]
-    shared = shared_places(text, places)
-    slow = [
-        place
-        for place in itertools.accumulate([0, *(len(character.encode()) for character in text)])
-        if all(place in its.tolist() for its in places)
-    ]
-    assert shared.tolist() == slow
-    assert 2 < len(shared) < min(len(np.unique(its)) for its in places) + 1
-    assert set(slow) <= set(character_places(text).tolist())

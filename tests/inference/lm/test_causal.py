@@ -36,18 +36,6 @@ def save(folder: Path, config: Any, change: Callable[[Any], object] = lambda _: 
     return folder
 
 
-def one_embedding(but: int) -> Callable[[Any], None]:
-    """All tokens but the last ones have the same embedding."""
-
-    def change(module: Any) -> None:
-        weight = module.get_input_embeddings().weight
-        weight[: len(weight) - but] = weight[0].clone()
-        # else the head has one logit for them all
-        module.get_output_embeddings().weight = torch.nn.Parameter(torch.randn_like(weight))
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("config", "dtype", "spread"),
     [
@@ -63,13 +51,6 @@ def test_a_masked_model_is_refused(config: Any, spread: float, dtype: str, tmp_p
     save(tmp_path, config(**SIZES, initializer_range=spread, is_decoder=True))
     model = tiny_models.load(tmp_path, bos=tiny_models.END, dtype=dtype)
     assert next_token_distributions(model, [[1, 2]]).sizes["context"] == 1
-
-
-@pytest.mark.parametrize("but", [0, 1])
-def test_equal_embeddings_hide_no_mask(but: int, tmp_path: Path) -> None:
-    config = t.BertConfig(**SIZES, initializer_range=0.4, tie_word_embeddings=False)
-    with pytest.raises(InputError, match="when "):
-        tiny_models.load(save(tmp_path, config, one_embedding(but)), bos=tiny_models.END)
 
 
 def test_a_model_that_knows_no_context_is_told_and_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -90,31 +71,6 @@ def test_an_encoder_with_a_decoder_is_refused(config: Any, tmp_path: Path) -> No
     (tmp_path / "other" / "model.safetensors").rename(tmp_path / "model.safetensors")
     with pytest.raises(InputError, match="an encoder with a decoder"):
         tiny_models.load(tmp_path, bos=tiny_models.END)
-
-
-def test_a_bos_token_that_the_model_does_not_have(tmp_path: Path) -> None:
-    save(tmp_path, tiny_models.config("gpt2", 1))
-    t.GPT2LMHeadModel(tiny_models.config("gpt2", 300)).save_pretrained(tmp_path)
-    tokenizer = tiny_models.byte_level()
-    tokenizer.add_special_tokens({"bos_token": "<bos>"})
-    tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="bos: is token 400"):
-        tiny_models.load(tmp_path, bos="<bos>")
-
-
-@pytest.mark.parametrize("n_positions", [1, 2, 3, 4])
-def test_a_short_window(n_positions: int, tmp_path: Path) -> None:
-    config = tiny_models.config("gpt2", 1)
-    config.n_positions = n_positions
-    model = tiny_models.load(save(tmp_path, config), bos="none")
-    assert next_token_distributions(model, [[1] * n_positions]).sizes["context"] == 1
-
-
-def test_positions_that_begin_after_the_paddings(tmp_path: Path) -> None:
-    config = t.RobertaConfig(**SIZES, max_position_embeddings=20, pad_token_id=1, is_decoder=True)
-    model = tiny_models.load(save(tmp_path, config), bos="none")
-    assert model.max_tokens == 18
-    assert next_token_distributions(model, [[5] * 18]).sizes["context"] == 1
 
 
 class PrefixModel(t.GPT2LMHeadModel):  # type: ignore[misc]

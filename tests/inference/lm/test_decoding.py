@@ -80,15 +80,3 @@ def test_drawn_words_have_the_frequencies_of_the_decoded_tokens(settings, small)
         for word, count in counts.items():
             p = exact.get(word, 0.0)
             assert abs(count / n - p) <= 4.5 * np.sqrt(p * (1 - p) / n) + 1e-12 * (p > 0), (settings, word)
-
-
-def test_decoders_share_their_random_numbers(small):
-    plain, same, narrow = (
-        sample_words(small, CONTEXTS[:1], n_samples=300, seed=4, decoding=how)[0]
-        for how in (None, Decoding(top_p=1.0), Decoding(greedy=True))
-    )
-    assert (plain.words, plain.draws) == (same.words, same.draws)
-    assert len(set(narrow.words)) <= 1
-    assert len(narrow.words) in (0, 300)
-    assert plain.draws == tuple(sorted(plain.draws))
-    assert len(plain.draws) == len(plain.words)

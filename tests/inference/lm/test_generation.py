@@ -147,16 +147,6 @@ def test_continuations_are_sums_over_their_tokens(model_of, family: str) -> None
             assert value == pytest.approx(by_hand, abs=1e-3)
 
 
-def test_prompts_that_have_a_bos_token_get_no_second_one(model_of) -> None:
-    model = model_of("llama")
-    [prompt] = prompt_tokens(model, [("", "The old clock")])
-    [found] = continuation_log_probs(model, [prompt], [["9%"]], bos=False)
-    assert prompt[0] == model.bos_id
-    assert found == continuation_log_probs(model, [prompt[1:]], [["9%"]])[0]
-    with pytest.raises(InputError, match="contexts: has an empty prompt"):
-        continuation_log_probs(model, [[]], [["9%"]], bos=False)
-
-
 def test_a_chat_template_writes_the_messages(model_of, folder_of, tmp_path: Path) -> None:
     model = tiny_models.load(folder_of("gpt2"))
     model.tokenizer.chat_template = CHAT

@@ -64,13 +64,6 @@ def test_scores_match_a_pass_for_each_token(
         np.testing.assert_allclose(few, many, atol=1e-5)
 
 
-def test_a_word_of_several_tokens_is_not_told_by_its_end(masked_of: Callable[..., MaskedModel]) -> None:
-    masked = masked_of("bert")
-    whole, single = (masked_texts(masked, TEXTS, within_word=within) for within in (True, False))
-    assert any(own.last != own.scored for own in whole)
-    assert all(own.last == own.scored for own in single)
-
-
 def test_who_fills_no_masks_is_refused(tmp_path: Path) -> None:
     def load(folder: Path) -> MaskedModel:
         return load_masked_model(ModelSettings(name="m", source="folder", path=str(folder), device="cpu"))
@@ -86,8 +79,3 @@ def test_who_fills_no_masks_is_refused(tmp_path: Path) -> None:
         load(folder)
     with pytest.raises(InputError, match="fills no masks"):
         load_masked_model(ModelSettings(name="smollm2", source="smollm2"))
-
-
-def test_a_text_that_is_too_long_is_refused(masked_of: Callable[..., MaskedModel]) -> None:
-    with pytest.raises(InputError, match="in text 2, roberta takes"):
-        masked_texts(masked_of("roberta"), ["Rain", "Rain " * 400], within_word=True)

@@ -61,9 +61,3 @@ def test_texts_longer_than_the_model_takes(model_of):
     found = score_documents(model, texts)
     check(found, list(reference.score_documents(model, texts, window=96, stride=48)))
     assert found["position"].values.tolist() == list(range(250))
-
-
-def test_documents_of_a_model_without_a_longest_sequence_are_one_window(model_of):
-    model = model_of("mamba")
-    found = score_documents(model, [tiny_models.contexts(1, 400, longest=90)[0]])
-    assert found.attrs["window"] <= 91

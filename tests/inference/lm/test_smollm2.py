@@ -12,8 +12,6 @@ from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.lm.word_samples import sample_words
-from shannon_game.inference.lm.words import word_log_probs
 from tests.oracles import language_model as reference
 
 pytestmark = [
@@ -51,24 +49,3 @@ def test_log_probabilities_are_those_of_one_context_at_a_time(model, questions):
     again = load_language_model(settings(tokens_per_batch=1500))
     shuffled = next_token_distributions(again, [questions[i] for i in order], whole=True)["logprob"].values
     assert np.abs(shuffled - logprob[order]).max() <= 1e-4
-
-
-def test_word_probabilities_are_the_frequencies_of_drawn_words(model):
-    """A million draws: every word that came at least 100 times, within 4 standard errors."""
-    n = 1_000_000
-    (context,) = encode(model, ["The children went outside to play with their"])
-    (drawn,) = sample_words(model, [context], n_samples=n, max_tokens=10, seed=1)
-    assert drawn.n_too_long < n / 1000
-    texts, counts = np.unique(drawn.words, return_counts=True)
-    often = [text for text in texts[counts >= 100].tolist() if "\N{REPLACEMENT CHARACTER}" not in text]
-    assert len(often) > 100
-    count = dict(zip(texts.tolist(), counts.tolist(), strict=True))
-    exact = word_log_probs(model, [context], [often], other_tokenisations_nats=12.0)
-    begins = float(np.exp(exact["start_logprob"].values[0]))
-    started = len(drawn.words) + drawn.n_too_long
-    assert abs(started / n - begins) <= 4 * np.sqrt(begins * (1 - begins) / n)
-    p = np.exp(exact["logprob"].values) * begins
-    z = [(count[text] - n * q) / np.sqrt(n * q * (1 - q)) for text, q in zip(often, p, strict=True)]
-    assert np.abs(z).max() <= 4
-    # not too good either
-    assert 0.8 < np.std(z) < 1.2

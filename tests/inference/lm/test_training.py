@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.answer_labels import LabelledContext, answer_loss, collate_answers, set_trainable
+from shannon_game.inference.lm.answer_labels import LabelledContext, answer_loss, collate_answers
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.minimal_model import (
     ShapeSettings,
@@ -23,7 +23,7 @@ from shannon_game.inference.lm.minimal_model import (
     make_tokenizer,
     token_blocks,
 )
-from shannon_game.inference.lm.training import Examples, TrainedModel, _check_one_device, train_model
+from shannon_game.inference.lm.training import Examples, TrainedModel, train_model
 from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
 from shannon_game.inference.manifest import seal
 from tests.experiments.command import environment
@@ -146,31 +146,12 @@ def test_accumulated_gradients_are_those_of_larger_batches(tokenizer: Any, block
     np.testing.assert_allclose(losses(parts), losses(at_once), atol=1e-4)
 
 
-def test_bfloat16_comes_near(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
-    exact = trained(tmp_path / "a", tokenizer, blocks, n_steps=4)
-    halved = trained(tmp_path / "b", tokenizer, blocks, n_steps=4, precision="bfloat16")
-    assert (exact.precision, halved.precision) == ("float32", "bfloat16")
-    np.testing.assert_allclose(losses(halved), losses(exact), atol=0.03)
-    assert losses(halved) != losses(exact)
-
-
 def test_blocks_are_the_texts_one_after_another(tokenizer: Any) -> None:
     flat = token_blocks(tokenizer, ["The old clock.", "Rain fell on the roof."], block_tokens=3).ravel().tolist()
     text = tokenizer.decode(flat)
     assert "<|endoftext|>The old clock.<|endoftext|>Rain fell on the roof.".startswith(text)
     with pytest.raises(InputError, match="too few for one block of 500"):
         token_blocks(tokenizer, ["short"], block_tokens=500)
-
-
-def test_the_shape_of_the_paper() -> None:
-    with torch.device("meta"):
-        from transformers import GPT2Config, GPT2LMHeadModel
-
-        shape = ShapeSettings()
-        config = GPT2Config(
-            vocab_size=shape.vocab_size, n_positions=shape.context_tokens, n_embd=shape.width, n_layer=2, n_head=8
-        )
-        assert GPT2LMHeadModel(config).num_parameters() == 14_511_360
 
 
 @pytest.fixture(scope="module")
@@ -209,27 +190,6 @@ def test_soft_labels_cost_their_cross_entropy(model: LanguageModel) -> None:
     assert float(found) == pytest.approx(expected / 3, abs=1e-4)
 
 
-def test_what_trains(model: LanguageModel) -> None:
-    module = model.module
-    n_all = set_trainable(module, "all")
-    n_last = set_trainable(module, "last_blocks", n_last_blocks=1)
-    n_norms = set_trainable(module, "last_norms", n_last_blocks=1)
-    names = {name for name, its in module.named_parameters() if its.requires_grad}
-    # two of the last block and the one after it, 32 numbers each
-    assert n_norms == 96
-    assert names == {
-        "model.layers.1.input_layernorm.weight",
-        "model.layers.1.post_attention_layernorm.weight",
-        "model.norm.weight",
-    }
-    assert n_norms < n_last < n_all == module.num_parameters()
-    with pytest.raises(InputError, match="the module has 2 blocks"):
-        set_trainable(module, "last_norms", n_last_blocks=3)
-    with pytest.raises(InputError, match="trainable"):
-        set_trainable(module, "some")
-    module.requires_grad_(requires_grad=False)
-
-
 @pytest.mark.subprocess
 def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, tokenizer: Any, blocks: list[Any]) -> None:
     hold = "import sys; from pathlib import Path; from shannon_game.inference.own_folder import own\n"
@@ -253,11 +213,3 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, tokenizer: Any
         other.wait(timeout=60)
     assert trained(folder, tokenizer, blocks, n_steps=1).n_steps_now == 1
     assert sorted(path.name for path in folder.iterdir()) == ["model"]
-
-
-def test_several_gpus_or_processes_are_refused() -> None:
-    _check_one_device(0, 1)
-    _check_one_device(1, 1)
-    for n_gpus, n_processes, cure in ((2, 1, "CUDA_VISIBLE_DEVICES=0"), (1, 2, "without torchrun")):
-        with pytest.raises(InputError, match=cure):
-            _check_one_device(n_gpus, n_processes)

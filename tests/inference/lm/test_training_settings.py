@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shannon_game.inference.lm.answer_labels import LABELS, label_shares
 from shannon_game.inference.lm.training import last_checkpoint
-from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
+from shannon_game.inference.lm.training_settings import example_order
 from shannon_game.inference.manifest import SCRATCH, seal
 
 
@@ -23,12 +23,6 @@ def test_every_epoch_has_every_example_once_and_more_steps_change_no_earlier_one
     for first in range(0, taken - n + 1, n):
         assert sorted(order[first : first + n].tolist()) == list(range(n))
     np.testing.assert_array_equal(order, example_order(n, taken + 7, seed=seed)[:taken])
-
-
-@pytest.mark.parametrize(("n_epochs", "n_steps", "steps"), [(1, None, 3), (2, None, 5), (1, 7, 7)])
-def test_steps(n_epochs: int, n_steps: int | None, steps: int) -> None:
-    """Ten examples in batches of four: the last batch of an epoch goes on with the next."""
-    assert TrainingSettings(n_epochs=n_epochs, n_steps=n_steps, batch_size=2, n_accumulated=2).steps(10) == steps
 
 
 def test_a_checkpoint_that_was_cut_off_does_not_count(tmp_path: Path) -> None:
@@ -62,10 +56,3 @@ def test_labels_sum_to_one_and_are_of_words_that_were_given(counts: dict[str, fl
         assert list(shares.values()) == [1.0]
         if labels == "majority":
             assert counts[next(iter(shares))] == max(counts.values())
-
-
-def test_sampled_labels_are_as_frequent_as_answers() -> None:
-    """1,000 draws of a word that 3 of 4 gave: standard error 1.4 points, four of them are allowed."""
-    rng = np.random.default_rng(0)
-    drawn = [next(iter(label_shares({"a": 3, "b": 1}, "sampled", rng))) for _ in range(1000)]
-    assert drawn.count("a") / 1000 == pytest.approx(0.75, abs=0.055)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.language_model import encode, token_strings
+from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.vocabulary import boundary_at, vocabulary
 from tests.inference.lm import tiny_models
 
@@ -81,30 +76,3 @@ def test_unreadable_tokenizers_are_refused(tmp_path):
         model = tiny_models.load(tiny_models.save(tmp_path / name, "gpt2", made), bos="none")
         with pytest.raises(InputError, match=f"{name}.*have no bytes of their own"):
             vocabulary(model)
-
-
-def test_a_byte_level_tokenizer_without_decoder_is_read_all_the_same(tmp_path):
-    tokenizer = tiny_models.byte_level(300)
-    tokenizer.backend_tokenizer.decoder = None
-    model = tiny_models.load(tiny_models.save(tmp_path, "gpt2", tokenizer))
-    assert b" " in vocabulary(model).by_bytes
-
-
-def test_the_vocabulary_of_a_model_does_not_keep_it_alive(model_of):
-    model = replace(model_of("gpt2"))
-    assert vocabulary(model) is vocabulary(model)
-    assert vocabulary(model) is not vocabulary(model, boundary="whitespace")
-    gone = weakref.ref(model)
-    del model
-    gc.collect()
-    assert gone() is None
-
-
-def test_token_strings(model_of):
-    model = model_of("gpt_neox")
-    ids = encode(model, [tiny_models.TEXTS[0]])[0]
-    assert "".join(token_strings(model, ids)) == tiny_models.TEXTS[0]
-    byte = encode(model, ["Ω"])[0]
-    assert len(byte) == 2
-    assert token_strings(model, byte) == ["\N{REPLACEMENT CHARACTER}"] * 2
-    assert token_strings(model, [model.vocab_size - 1, np.int64(0)]) == ["", tiny_models.END]

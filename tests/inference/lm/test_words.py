@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
-from shannon_game.inference.lm.language_model import encode
-from shannon_game.inference.lm.vocabulary import BOUNDARIES, vocabulary
-from shannon_game.inference.lm.word_samples import sample_words
+from shannon_game.inference.lm.vocabulary import BOUNDARIES
 from shannon_game.inference.lm.words import word_log_probs, word_tokens
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
@@ -94,94 +90,3 @@ def test_the_tokenizers_own_way_counts_its_tokens_and_those_that_run_over_the_en
             crossed += sum(len(path.tokens) <= len(way) for path in own)
             assert logprob == pytest.approx(np.log(sum(path.probability for path in own) / begins), abs=1e-4)
     assert crossed > 10
-
-
-def test_other_tokenisations_never_decrease_a_probability(small):
-    steps = [None, 0.0, 1.0, 3.0, 10.0, np.inf]
-    results = [
-        word_log_probs(small, CONTEXTS, [WORDS] * len(CONTEXTS), other_tokenisations_nats=nats) for nats in steps
-    ]
-    for less, more in itertools.pairwise(results):
-        assert (more["logprob"].values >= less["logprob"].values - 1e-5).all()
-        assert (more["n_tokenisations"].values >= less["n_tokenisations"].values).all()
-    assert (results[-1]["logprob"].values > results[0]["logprob"].values + 0.1).any()
-    assert results[-1]["n_tokenisations"].max() > 3
-
-
-def ends_a_word(content):
-    """Whether bytes begin with a boundary; the tokenizers have these few beyond printable ASCII."""
-    ascii_ends = [bytes([byte]) for byte in (*reference.ASCII["punctuation"], *b"\x1c\x1d\x1e\x1f")]
-    return content.startswith((*ascii_ends, *map(str.encode, "“”—")))
-
-
-WORD_FAMILIES = ("gpt2", "bloom", "gpt_neox", "llama")
-
-
-def test_words_of_a_real_kind_of_tokenizer_match_the_plain_product(model_of):
-    """Byte-level pieces never run over a word's end: the product of the tokens, and of the boundary after them."""
-    for family in WORD_FAMILIES:
-        # small batches: trees where the family takes them, and else its contexts one by one
-        model = model_of(family, tokens_per_batch=40)
-        vocab = vocabulary(model)
-        contexts = encode(model, ["The old clock", "She asked the baker for"])
-        words = ["the", "baker's", "well-known", "q", "naïve", "日本", "ROAD"]
-        found = word_log_probs(model, contexts, [words] * 2)
-        expected = []
-        for context in contexts:
-            spaced = [
-                t for t, b in enumerate(vocab.token_bytes) if len(b) > 1 and b[0] == 32 and not ends_a_word(b[1:])
-            ]
-            spaces = [t for t, b in enumerate(vocab.token_bytes) if b == b" "]
-            letters = [t for t, b in enumerate(vocab.token_bytes) if b and not ends_a_word(b)]
-            row, *after = np.exp(reference.next_token(model, [context, *([*context, space] for space in spaces)]))
-            begins = row[spaced].sum() + sum(
-                row[t] * then[letters].sum() for t, then in zip(spaces, after, strict=True)
-            )
-            for word in words:
-                way = word_tokens(model, " " + word)
-                assert b"".join(vocab.token_bytes[t] for t in way) == f" {word}".encode()
-                rows = reference.log_probs(model, reference.started(model, [*context, *way]))[-len(way) - 1 :]
-                path = sum(row[token] for row, token in zip(rows, way, strict=False))
-                crossing = [
-                    sum(row[token] for row, token in zip(rows, way[:n], strict=False)) + rows[n][t]
-                    for n in range(len(way))
-                    for t, content in enumerate(vocab.token_bytes)
-                    if (rest := b"".join(vocab.token_bytes[w] for w in way[n:])) != content
-                    and content.startswith(rest)
-                    and ends_a_word(content[len(rest) :])
-                ]
-                ends = [t for t in range(model.vocab_size) if t not in letters]
-                whole = path + np.logaddexp.reduce(rows[-1][ends])
-                expected.append(np.logaddexp.reduce([whole, *crossing]) - np.log(begins))
-        np.testing.assert_allclose(found["logprob"], expected, atol=1e-4, rtol=0, err_msg=family)
-
-
-def test_words_do_not_depend_on_batches_order_or_company(model_of):
-    rng = np.random.default_rng(0)
-    words = ["the", "road", "naïve", "walked", "a", "reader"]
-    contexts = tiny_models.contexts(20, 400, longest=20)
-    asked = [rng.permutation(words)[: rng.integers(0, 7)].tolist() for _ in contexts]
-    model = model_of("gpt2")
-    reference = word_log_probs(model, contexts, asked, other_tokenisations_nats=4.0)
-    starts = reference["start_logprob"].values
-    # bloom-like models share no continuations: the same numbers by separate passes
-    separate = word_log_probs(model_of("gpt2", tokens_per_batch=30), contexts, asked, other_tokenisations_nats=4.0)
-    np.testing.assert_allclose(separate["logprob"], reference["logprob"], atol=1e-4, rtol=0)
-    for i in range(0, len(contexts), 5):
-        alone = word_log_probs(model, [contexts[i]], [asked[i]], other_tokenisations_nats=4.0)
-        mine = (reference["context_index"] == i).values
-        assert alone["text"].values.tolist() == asked[i]
-        np.testing.assert_allclose(alone["logprob"], reference["logprob"].values[mine], atol=1e-4, rtol=0)
-        assert alone["start_logprob"].values[0] == pytest.approx(starts[i], abs=1e-4)
-
-
-def test_draws_that_stay_open_are_counted(small, enumerated):
-    """With one token a draw, only tokens that run over the end of a word show it."""
-    n = 20_000
-    (drawn,) = sample_words(small, CONTEXTS[:1], n_samples=n, max_tokens=1, seed=3)
-    paths = [path for path in enumerated[" ", "punctuation"][0] if len(path.tokens) == 1]
-    for word, count in ((None, drawn.n_no_start), (b"a", drawn.words.count("a")), (b"b", drawn.words.count("b"))):
-        probability = sum(path.probability for path in paths if path.word == word)
-        assert 0 < probability < 1
-        assert abs(count / n - probability) <= 4 * np.sqrt(probability * (1 - probability) / n)
-    assert drawn.n_too_long == n - drawn.n_no_start - len(drawn.words)

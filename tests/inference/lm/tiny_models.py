@@ -23,11 +23,6 @@ TEXTS = [
 ]
 END = "<|endoftext|>"
 MAX_TOKENS = 96
-UNLISTED = (
-    *("mixtral", "qwen3", "qwen3_moe", "phi3", "olmo2", "falcon", "stablelm", "gpt_bigcode", "gpt_oss"),
-    *("granite", "cohere", "mamba", "gemma2", "gemma3_text", "mpt"),
-)
-"""Families of which the engine knows nothing but what it asks them."""
 
 
 def byte_level(size: int = 400, texts: list[str] = TEXTS) -> Any:
@@ -97,19 +92,10 @@ def config(family: str, vocab_size: int) -> Any:
         **ids,
     }
     neox = {key: value for key, value in rotary.items() if key not in {"num_key_value_heads", "head_dim"}}
-    no_head = {key: value for key, value in rotary.items() if key != "head_dim"}
     absolute = {"vocab_size": vocab_size, "initializer_range": 0.4, **ids}
     return {
         "gpt2": lambda: t.GPT2Config(n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, **absolute),
         "llama": lambda: t.LlamaConfig(**rotary),
-        "qwen2": lambda: t.Qwen2Config(**no_head),
-        "gptj": lambda: t.GPTJConfig(
-            n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, rotary_dim=8, **absolute
-        ),
-        "xglm": lambda: t.XGLMConfig(
-            d_model=32, ffn_dim=48, num_layers=2, attention_heads=2, max_position_embeddings=MAX_TOKENS,
-            init_std=0.4, vocab_size=vocab_size, **ids,
-        ),
         "gpt_neox": lambda: t.GPTNeoXConfig(**neox),
         "opt": lambda: t.OPTConfig(
             hidden_size=32, ffn_dim=48, num_hidden_layers=2, num_attention_heads=2, word_embed_proj_dim=32,
@@ -117,8 +103,6 @@ def config(family: str, vocab_size: int) -> Any:
         ),
         # logits are capped or scaled after the output embedding
         "gemma2": lambda: t.Gemma2Config(**rotary, final_logit_softcapping=5.0, sliding_window=4096),
-        "granite": lambda: t.GraniteConfig(**rotary, logits_scaling=4.0),
-        "cohere": lambda: t.CohereConfig(**no_head, logit_scale=0.5),
         # positions are distances in the row
         "bloom": lambda: t.BloomConfig(hidden_size=32, n_layer=2, n_head=2, **absolute),
         # attention does not reach back to the beginning of a long context
@@ -127,21 +111,6 @@ def config(family: str, vocab_size: int) -> Any:
             hidden_size=32, num_layers=2, num_heads=2, attention_types=[[["global", "local"], 1]], window_size=24,
             max_position_embeddings=MAX_TOKENS, intermediate_size=48, **absolute,
         ),
-        "mixtral": lambda: t.MixtralConfig(**no_head, num_local_experts=4),
-        "qwen3": lambda: t.Qwen3Config(**rotary),
-        "qwen3_moe": lambda: t.Qwen3MoeConfig(
-            **rotary, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24
-        ),
-        "phi3": lambda: t.Phi3Config(**no_head),
-        "olmo2": lambda: t.Olmo2Config(**no_head),
-        "falcon": lambda: t.FalconConfig(**{k: v for k, v in neox.items() if k != "intermediate_size"}),
-        "stablelm": lambda: t.StableLmConfig(**no_head),
-        "gpt_bigcode": lambda: t.GPTBigCodeConfig(n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, **absolute),
-        "gpt_oss": lambda: t.GptOssConfig(
-            **rotary, num_local_experts=4, num_experts_per_tok=2, sliding_window=24
-        ),
-        "gemma3_text": lambda: t.Gemma3TextConfig(**rotary, sliding_window=24),
-        "mpt": lambda: t.MptConfig(d_model=32, n_layers=2, n_heads=2, max_seq_len=MAX_TOKENS, **absolute),
         # no attention at all
         "mamba": lambda: t.MambaConfig(hidden_size=32, num_hidden_layers=2, state_size=4, **absolute),
     }[family]()  # fmt: skip

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,17 +9,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators import InputError
 from shannon_game.inference.posterior.arviz_adapter import (
     InferenceData,
-    add_groups,
     diagnostics,
     from_groups,
     group,
     group_names,
     psis_loo,
     read,
-    thin,
     write,
 )
 
@@ -47,26 +41,6 @@ def small_groups() -> dict[str, xr.Dataset]:
 
 def own_type() -> type:
     return xr.DataTree if int(az.__version__.split(".")[0]) >= 1 else az.InferenceData
-
-
-def test_the_type_is_that_of_the_installed_arviz() -> None:
-    idata = from_groups(small_groups())
-    assert isinstance(idata, own_type())
-    assert set(group_names(idata)) == set(small_groups())
-    for name, dataset in small_groups().items():
-        assert type(group(idata, name)) is xr.Dataset
-        xr.testing.assert_identical(group(idata, name), dataset)
-    with pytest.raises(InputError, match=r"prior.*choose one of: posterior, "):
-        group(idata, "prior")
-
-
-def test_groups_are_added_and_replaced_in_place() -> None:
-    idata = from_groups(small_groups())
-    other = small_groups()["posterior"] + 1
-    assert add_groups(idata, {"posterior": other, "prior": other.isel(chain=[0])}) is idata
-    xr.testing.assert_identical(group(idata, "posterior"), other)
-    assert group(idata, "prior").sizes["chain"] == 1
-    assert set(group_names(idata)) == {*small_groups(), "prior"}
 
 
 def with_trees(groups: dict[str, xr.Dataset], path: Path) -> None:
@@ -98,14 +72,6 @@ def test_files_of_both_generations_are_read(
         xr.testing.assert_identical(group(back, name), dataset)
 
 
-def test_only_draws_of_the_sampler_are_thinned() -> None:
-    thinned = thin(from_groups(small_groups()), 10)
-    assert group(thinned, "posterior")["draw"].values.tolist() == [5, 15, 25, 35, 45]
-    assert group(thinned, "sample_stats").sizes["draw"] == 5
-    assert group(thinned, "posterior_predictive").sizes["draw"] == 5
-    xr.testing.assert_identical(group(thinned, "observed_data"), small_groups()["observed_data"])
-
-
 def test_both_generations_give_the_same_numbers() -> None:
     """Convergence to the digit; the two smooth Pareto tails a little differently."""
     rng = np.random.default_rng(1)
@@ -124,17 +90,3 @@ def test_both_generations_give_the_same_numbers() -> None:
     np.testing.assert_allclose(elpd, [-5.238, -3.537], atol=0.006)
     np.testing.assert_allclose(pareto_k, [1.566, 1.35], atol=0.01)
     assert p_loo == pytest.approx(7.462, abs=0.01)
-
-
-@pytest.mark.subprocess
-def test_no_notice_of_other_packages_reaches_a_user(tmp_path: Path) -> None:
-    """PyTensor asks for a BLAS when it first compiles, ArviZ 0.23 speaks of its future once a day and user."""
-    code = "import warnings; warnings.simplefilter('always'); import shannon_game.inference.posterior.sampling; "
-    code += "import arviz, pytensor; pytensor.config.blas__ldflags; warnings.warn('another')"
-    # an empty home: ArviZ notes the day of its notice there
-    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stderr
-    assert "BLAS" not in said
-    assert "ArviZ" not in said
-    assert "another" in said

@@ -19,9 +19,7 @@ from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.guesses.examples import guess_study
 from shannon_game.estimators.rankings.examples import ranking_study
 from shannon_game.inference.posterior.arviz_adapter import group, group_names
-from shannon_game.inference.posterior.predictive import log_likelihood
 from shannon_game.models.cloze.ard_columns import measured_error
-from tests.oracles import word_pairs
 
 GROUPS = {
     *("posterior", "sample_stats", "log_likelihood", "posterior_predictive"),
@@ -101,18 +99,6 @@ def test_a_posterior_has_all_groups(name: str) -> None:
         assert not [dim for dim in values.dims if "_dim_" in dim]
         assert np.isfinite(values).all()
     assert {rv.name for rv in model.free_RVs} - set(group(idata, "prior")) <= {"scale", "unit"}
-
-
-def test_a_likelihood_beside_the_program_is_the_reference_s_context_by_context() -> None:
-    """That of the other models is compared beside their programs, row by row."""
-    data, model = data_of("word_pairs"), model_of("word_pairs")
-    posterior = inference.stand_in_posterior(model, n_draws=2, seed=4).posterior
-    with pytensor.config.change_flags(mode="FAST_COMPILE"):
-        found = log_likelihood(model).of_draws(posterior)["counts"]
-    for chain in range(2):
-        point = [posterior[name].values[chain, 0] for name in ("theta", "log_u", "log_u_equal", "share_equal")]
-        # the model's quadrature is right to some thousandths where its sigma is large
-        np.testing.assert_allclose(found[chain, 0], word_pairs.log_likelihood(*point, data), rtol=1e-6, atol=2e-2)
 
 
 def test_simulated_word_pairs_have_the_sizes_and_repeats_of_the_model() -> None:

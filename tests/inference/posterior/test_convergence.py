@@ -71,17 +71,3 @@ def test_what_the_model_fixes_is_not_judged_and_any_other_constant_fails():
     unknown["x"][0, 0, 0] = np.nan
     groups = {"posterior": unknown, "sample_stats": group(idata, "sample_stats")}
     assert not check_convergence(from_groups(groups)).passed
-
-
-def test_worst_parameter_decides():
-    assert check_convergence(posterior(0)).passed
-    bad = check_convergence(posterior(2, divergent=2))
-    assert not bad.passed
-    assert bad.r_hat_max > 1.1
-    assert bad.n_divergent == 2
-
-
-def test_a_single_chain_fails():
-    verdict = check_convergence(posterior(0, chains=1))
-    assert not verdict.passed
-    assert np.isnan(verdict.r_hat_max)

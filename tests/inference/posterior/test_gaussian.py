@@ -98,30 +98,3 @@ def test_draws_have_the_posterior_of_a_spread_and_the_mode_its_margin() -> None:
     assert found.mode[at] == pytest.approx(log_sd[log_density.argmax()], abs=0.05)
     drawn = group(nuts(program, found, np.random.default_rng(3), draws=1500, tune=200), "posterior")
     agrees(np.log(drawn["sd"].to_numpy()), float(weight @ log_sd / weight.sum()))
-
-
-N, NOISE, PRIOR_SD = 40, 1.5, 0.3
-OFFSETS = np.random.default_rng(3).normal(0, np.hypot(0.5, NOISE), N)
-
-
-def spread_model(*, centred: bool) -> pm.Model:
-    with pm.Model() as made:
-        sd = pm.LogNormal("sd", np.log(0.5), PRIOR_SD)
-        own = pm.Normal("own", 0, sd if centred else 1, shape=N)
-        pm.Normal("y", own if centred else sd * own, NOISE, observed=OFFSETS)
-    return made
-
-
-@pytest.mark.parametrize("centred", [True, False])
-def test_the_spread_is_that_of_its_marginal(centred: bool) -> None:
-    at = np.linspace(-3, 2, 2001)
-    variance = np.exp(2 * at) + NOISE**2
-    log_p = -(((at - np.log(0.5)) / PRIOR_SD) ** 2) / 2 - N * np.log(variance) / 2 - (OFFSETS**2).sum() / variance / 2
-    weight = np.exp(log_p - log_p.max())
-    mean = (weight * at).sum() / weight.sum()
-    sd = np.sqrt((weight * (at - mean) ** 2).sum() / weight.sum())
-    spread = Spread("sd_log__", "own", centred)
-    found = fit_gaussian(Program(spread_model(centred=centred), spreads=(spread,)))
-    assert found.mode[0] == pytest.approx(mean, abs=0.2 * sd)
-    alone = fit_gaussian(Program(spread_model(centred=centred)))
-    assert abs(alone.mode[0] - mean) > 0.5 * sd

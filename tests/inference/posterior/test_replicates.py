@@ -68,15 +68,12 @@ NOT_WRITTEN = "is not as it was written, or of another file"
 DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a changed number": (edit_line(3, lambda line: line.replace(b"1.0", b"7.0")), rf"line 3: {NOT_WRITTEN}"),
     "another file's line": (from_another_file, rf"line 3: {NOT_WRITTEN}"),
-    "another object": (edit_line(3, lambda line: b'{"some": "thing"}\n'), rf"line 3: {NOT_WRITTEN}"),
     "a line without a checksum": (edit_line(3, lambda line: b'{"task": {}, "rows": []}\n'), rf"line 3: {NOT_WRITTEN}"),
     "no JSON": (edit_line(3, lambda line: line[:20] + b"\n"), "line 3: is not JSON"),
-    "deep": (edit_line(3, lambda line: b"[" * 100_000 + b"\n"), "line 3: is not JSON"),
     "settings that are none": (
         edit_line(1, lambda line: json.dumps({"format": "shannon-game replicates 1"}).encode() + b"\n"),
         "not a file of replicates",
     ),
-    "a text without an end": (lambda path: path.write_text("my notes"), "line 1: is not JSON"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be read and written: Is a directory"),
 }
 

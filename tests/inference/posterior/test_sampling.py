@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +20,6 @@ from shannon_game.inference.posterior.arviz_adapter import from_groups, group, g
 from shannon_game.inference.posterior.predictive import complete, log_likelihood, prior_simulator
 from shannon_game.inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
 from shannon_game.inference.posterior.storage import load_posterior, save_posterior
-from tests.experiments.command import ROOT
 from tests.same import assert_same
 
 SHORT = {"draws": 150, "tune": 200, "chains": 2}
@@ -152,61 +149,6 @@ def test_an_interrupt_is_not_swallowed() -> None:
     with pytest.raises(ValueError, match="another"), whole_or_not_at_all():
         raise ValueError("another one")
     assert signal.getsignal(signal.SIGINT) is before
-
-
-DRAWS_OF_CURVES = """
-from shannon_game import models
-from shannon_game.estimators.comparison.examples import comparison_study
-from shannon_game.inference.posterior.sampling import sample
-model = models.calibration_model(models.favoured_outcomes(comparison_study()))
-posterior = sample(model, draws=50, tune=100, chains=1, seed=3, progress=False).posterior
-print(*[float(posterior[name].sum()) for name in sorted(posterior.data_vars)])
-"""
-
-
-@pytest.mark.slow
-def test_draws_depend_neither_on_what_is_compiled_already_nor_on_the_processor(tmp_path: Path) -> None:
-    """The first run compiles every function, the second finds them on disk, the third uses plainer instructions."""
-    flags = {"PYTENSOR_FLAGS": f"base_compiledir={tmp_path}", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", DRAWS_OF_CURVES]
-    said = [
-        subprocess.run(command, env=os.environ | flags | extra, capture_output=True, text=True, check=True).stdout
-        for extra in ({}, {}, {"NUMBA_CPU_NAME": "generic"})
-    ]
-    first, *others = (np.array(text.split(), dtype=float) for text in said)
-    assert first.size > 5
-    for other in others:
-        np.testing.assert_allclose(other, first, rtol=1e-6)
-
-
-ENDLESS = """
-import pymc as pm
-from shannon_game.inference.posterior.sampling import sample
-with pm.Model() as model:
-    pm.Normal("x", shape=50)
-print("start", flush=True)
-sample(model, sampler={sampler!r}, draws=10**7, tune=100, chains=1, cores=1)
-print("returned", flush=True)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["nutpie", "pymc"])
-def test_ctrl_c_ends_the_run(sampler: str) -> None:
-    command = [sys.executable, "-c", ENDLESS.format(sampler=sampler)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "start\n"
-        time.sleep(20)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        try:
-            out, err = process.communicate(timeout=600)
-        finally:
-            process.kill()
-    assert "returned" not in out
-    assert "KeyboardInterrupt" in err
-    assert process.returncode != 0
 
 
 @pytest.mark.slow

@@ -9,9 +9,6 @@ import pymc as pm
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.bets.sbc import recalibration_sbc, small_recalibration_design
-from shannon_game.inference.cloze.ard_sbc import ard_sbc
-from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
 from shannon_game.inference.posterior.sbc import (
     JOINT_LOG_LIKELIHOOD,
     SbcModel,
@@ -21,7 +18,6 @@ from shannon_game.inference.posterior.sbc import (
     sbc_rows,
 )
 from shannon_game.inference.posterior.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
-from tests.models.cloze.test_ard import some_data
 
 N_ROWS = 5
 
@@ -58,20 +54,6 @@ def test_a_wrong_posterior_fails(scale: float, shift: float, quantity: str) -> N
     assert verdict.deviation > 1
     if shift:
         assert verdict.rank_mean < 0.4  # the truth is below draws that are shifted up
-
-
-def test_only_the_joint_log_likelihood_finds_a_posterior_that_ignores_the_data() -> None:
-    rng = np.random.default_rng(1)
-    parameter, joint = [], []
-    for _ in range(200):
-        x = rng.normal()
-        y = rng.normal(x, 1, N_ROWS)
-        draws = rng.normal(0, 1, (1, 100))
-        parameter.append(rank_of_truth(draws, x, 50, rng))
-        fit = -((y - draws[..., None]) ** 2).sum(axis=-1) / 2
-        joint.append(rank_of_truth(fit, -((y - x) ** 2).sum() / 2, 50, rng))
-    assert judge_ranks(parameter, 50).inside
-    assert not judge_ranks(joint, 50).inside
 
 
 @pytest.mark.parametrize(("n_fits", "n_ranked", "probability"), [(200, 63, 0.95), (40, 19, 0.95), (300, 20, 0.8)])
@@ -118,27 +100,6 @@ def test_ranks_and_counts_by_hand() -> None:
         ecdf_band(10, 5, 1.0)
     with pytest.raises(InputError, match="n_ranked"):
         SbcSettings(n_ranked=500, draws=100, chains=2)
-
-
-DESIGNS = {
-    "ard": lambda n: ard_sbc(some_data(np.random.default_rng(0), n=n)),
-    "accuracy": lambda n: accuracy_sbc(small_accuracy_design(4, 6, n)),
-    "recalibration": lambda n: recalibration_sbc(small_recalibration_design(3, n, 2)),
-}
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-def test_a_design_makes_a_model_that_has_what_is_ranked(name: str) -> None:
-    """Fits are made by `+exp=recovery of=sbc`, and by slow tests beside the models."""
-    model, other = DESIGNS[name](6), DESIGNS[name](7)
-    assert {quantity.partition("[")[0] for quantity in model.quantities} <= set(model.build().named_vars)
-    assert other.key != model.key == DESIGNS[name](6).key
-
-
-@pytest.mark.parametrize("name", ["accuracy", "recalibration"])
-def test_a_design_without_anything_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="is 0, should be at least 1"):
-        DESIGNS[name](0)
 
 
 def normal_model() -> pm.Model:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings import average_score
 from shannon_game.inference.rankings.slopes import (
     RankDraws,
@@ -15,7 +14,6 @@ from shannon_game.inference.rankings.slopes import (
     predictive_checks,
     replicated_counts,
     score_slopes,
-    share_best,
 )
 from shannon_game.models.rankings.slopes import RankData, log_category_probability
 
@@ -74,11 +72,6 @@ def test_expected_scores_are_averages_over_new_windows() -> None:
     assert score_slopes(found[None], LENGTHS)[0, 1] == pytest.approx(np.polyfit(np.log2(LENGTHS), found[1], 1)[0])
 
 
-def test_places() -> None:
-    share = share_best(np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [3.0, 2.5, 2.0]]))
-    assert share.tolist() == [[0.75, 0, 0.25], [0, 0.75, 0.25], [0.25, 0.25, 0.5]]
-
-
 def test_power_is_that_of_the_test_on_simulated_studies() -> None:
     """2,000 simulated studies: a standard error of .011."""
     data, n_windows, n_tokens = design(), 24, 30
@@ -105,23 +98,6 @@ def test_power_is_that_of_the_test_on_simulated_studies() -> None:
     for name, count in found.items():
         assert power[name][0, 0] == pytest.approx(count / 2000, abs=0.045)  # and the line is not quite straight
     assert 0.3 < power["mean"][0, 0] < 0.99
-
-
-def test_power_grows_with_windows_and_needs_two_models() -> None:
-    data = design()
-    number = [6, 12, 48, 192, 100_000]
-    power = power_to_tell_apart(
-        draws(data, n=20), data, SCORE, n_windows=number, n_tokens=30, rng=np.random.default_rng(5)
-    )
-    for values in power.values():
-        assert (np.diff(values[0]) >= 0).all()
-        assert values[0, -1] == pytest.approx(1)
-    with pytest.raises(InputError, match="no pair"):
-        power_to_tell_apart(
-            draws(data), design(n_models=1), SCORE, n_windows=[8], n_tokens=3, rng=np.random.default_rng()
-        )
-    with pytest.raises(InputError, match="at least 3"):
-        power_to_tell_apart(draws(data), data, SCORE, n_windows=[2], n_tokens=3, rng=np.random.default_rng())
 
 
 def test_predictive_checks_see_what_is_wrong() -> None:

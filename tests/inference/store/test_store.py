@@ -120,16 +120,6 @@ def test_what_is_read_is_what_was_appended(data: st.DataObject, tmp_path_factory
         assert back.tolist() == put.tolist() if put.dtype == object else back.tobytes() == put.tobytes()
 
 
-def test_many_batches_come_back_in_the_order_asked_for(tmp_path: Path) -> None:
-    store, items, keys = filled(tmp_path, 23, batches=4)
-    order = np.random.default_rng(0).permutation(23)
-    expected = square([items[i] for i in order])
-    same(store.read(OPERATION, [keys[i] for i in order]), expected)
-    same(open_store(tmp_path).read(OPERATION, [keys[i] for i in order]), expected)
-    assert store.read(OPERATION, []) == {}
-    assert len(batch_files(tmp_path)) == 6
-
-
 def test_operations_do_not_mix(tmp_path: Path) -> None:
     store, _, keys = filled(tmp_path)
     others = [
@@ -277,10 +267,6 @@ def test_half_written_files_do_not_count_and_go_away_when_old(tmp_path: Path) ->
     assert not old.exists()
 
 
-ONE = [result_key(1)]
-TWO = [result_key(1), result_key(2)]
-
-
 @pytest.mark.parametrize(
     "step", [(Path, "mkdir"), (Path, "open"), (os, "fsync"), (Path, "replace")], ids=lambda s: s[1]
 )
@@ -314,11 +300,6 @@ def test_keys_tell_contents_apart_and_nothing_else() -> None:
     assert result_key("\ud83d") != result_key("\ufffd")
     # SHA-256 of ["a"]; another hash would make every store on disk worthless
     assert result_key("a") == hashlib.sha256(b'["a"]').hexdigest()[:32]
-
-
-def test_seeds_depend_on_context_and_run() -> None:
-    keys = [result_key(i) for i in range(4000)]
-    assert len({context_seed(run, key) for key in keys for run in (0, 1)}) == 8000
 
 
 @pytest.mark.parametrize("text", ["8/8", "-1/8", "0/0", "1", "a/b", "0/8/2", 3, ""])
@@ -361,21 +342,6 @@ def test_only_what_is_missing_is_computed(tmp_path: Path) -> None:
     third = stored(open_store(tmp_path), OPERATION, more_items, more_keys, count)
     assert (third.n_computed, third.n_found) == (0, 12)
     assert (n_rows(tmp_path), len(batch_files(tmp_path))) == (17, 4)
-
-
-def test_results_do_not_depend_on_order_or_batches(tmp_path: Path) -> None:
-    items, keys = numbers(30)
-    order = np.random.default_rng(1).permutation(30)
-    one = stored(open_store(tmp_path / "a"), OPERATION, items, keys, square, batches=7)
-    other = compute_stored(
-        open_store(tmp_path / "b"),
-        OPERATION,
-        [items[i] for i in order],
-        [keys[i] for i in order],
-        square,
-        batches=lambda missing: [[i] for i in np.argsort(missing)],
-    )
-    same({name: array[order] for name, array in one.arrays.items()}, other.arrays)
 
 
 def test_a_duplicate_reads_the_same_in_every_process(tmp_path: Path) -> None:

@@ -5,21 +5,10 @@ from __future__ import annotations
 import pytest
 
 from shannon_game.inference.text.prompts import (
-    PERCENTS,
     PromptSettings,
-    option_question,
     percent_question,
-    word_question,
 )
 from shannon_game.inference.text.reading import read_percent, read_word
-
-
-def test_the_values_are_those_of_the_page() -> None:
-    from shannon_game.experiments.collect.games import comparison
-
-    assert comparison.PERCENTS == PERCENTS
-    text = PromptSettings().percent
-    assert [f"{percent}%" for percent in PERCENTS if f"{percent}%" not in text] == []
 
 
 def test_a_text_that_looks_like_a_place_stays_as_it_is() -> None:
@@ -29,30 +18,18 @@ def test_a_text_that_looks_like_a_place_stays_as_it_is() -> None:
     assert percent_question(prompt, "c", "a", "b", question="Choose 99%.").user == "c|a|b|Choose 99%."
 
 
-def test_both_orders_differ_in_the_tokens_alone() -> None:
-    prompt = PromptSettings()
-    one, other = option_question(prompt, "Call me", " it", " Al"), option_question(prompt, "Call me", " Al", " it")
-    assert one.user.replace("A: ·it\nB: ·Al", "") == other.user.replace("A: ·Al\nB: ·it", "")
-    assert "Call me" in word_question(prompt, "Call me").user
-
-
 @pytest.mark.parametrize(
     ("text", "finished", "percent"),
     [
         ("90%", True, 90),
-        (" 90 %.", True, 90),
         ("\n\n1%\nBecause", True, 1),
         ("50%\nand", False, 50),
         # cut off, a 1 may be the beginning of 10
         ("1", False, None),
-        ("10%", False, None),
         ("95%", True, None),
-        ("0.9", True, None),
         ("90% or 80%", True, None),
-        ("A: 90%", True, None),
         ("-90%", True, None),
         ("٩٠%", True, None),
-        ("", True, None),
     ],
 )
 def test_percentages_are_read_strictly(text: str, finished: bool, percent: int | None) -> None:
@@ -63,8 +40,6 @@ def test_percentages_are_read_strictly(text: str, finished: bool, percent: int |
     ("text", "finished", "word"),
     [
         (" the", True, "the"),
-        ("·the", True, "the"),
-        ("“the”", True, "the"),
         ('"', True, '"'),
         ("the\nThat is", True, "the"),
         ("the cat", True, None),

@@ -13,9 +13,8 @@ from scipy.stats import kstest, norm, t
 from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from shannon_game.estimators.cloze.study_words import study_words
 from shannon_game.estimators.cloze.words import WORD_RULES
-from shannon_game.estimators.errors import InputError
 from shannon_game.models.cloze.ard import ard_model
-from shannon_game.models.cloze.ard_columns import DESIGNS, _disjoint, clean_columns, measured_error
+from shannon_game.models.cloze.ard_columns import _disjoint, clean_columns, measured_error
 from shannon_game.models.cloze.ard_data import ArdData, Measured, ard_data, recording_limits
 from shannon_game.models.cloze.ard_priors import ArdPriors
 from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
@@ -161,42 +160,6 @@ def test_the_ard_prior_is_a_student_t() -> None:
     assert kstest(drawn, t(df=4, scale=0.3).cdf).pvalue > 0.001
 
 
-@pytest.mark.parametrize("likelihood", ["beta", "gaussian"])
-def test_the_horseshoe_is_bounded_by_its_slab(likelihood: str) -> None:
-    model = ard_model(some_data(np.random.default_rng(4), noisy=0), prior="horseshoe", likelihood=likelihood)
-    scale, slab = pm.draw([model["scale"], model["slab_variance"]], draws=500, random_seed=1)
-    assert (scale <= np.sqrt(slab)[:, None] + 1e-12).all()
-
-
-def test_answers_may_be_shared_by_target_and_predictors(study: xr.Dataset) -> None:
-    for design in DESIGNS:
-        columns = clean_columns(study, ["mixture"], PREDICTORS, rng=np.random.default_rng(1), design=design)
-        assert (columns.covariance is not None) == (design == "disjoint")
-        if columns.covariance is None:
-            with pytest.raises(InputError, match="errors of measurement: are not known"):
-                measured_error(columns, ["human_entropy"])
-        assert measured_error(columns, []) is None
-    with pytest.raises(InputError, match="unknown measured predictor 'word_num'"):
-        measured_error(columns, ["word_num"])
-
-
-def test_what_is_left_out_is_counted(study: xr.Dataset) -> None:
-    words = study["word_text"].values.copy()
-    words[:2] = "?", ""
-    changed = study.assign(word_text=("word", words)).assign_attrs(word_rules="clean")
-    given, said = changed["response_word"].values, changed["sample_word"].values
-    own = changed["entry_model"].values[changed["sample_entry"].values] == 0
-    columns = clean_columns(
-        changed, ["mixture"], PREDICTORS, rng=np.random.default_rng(1), target_answers=5, oracle_answers=5
-    )
-    notes = dict(columns.notes)
-    for code, reason in ((0, "junk"), (1, "blank")):
-        assert notes[f"answers left out as {reason}"] == changed["response_count"].values[given == code].sum()
-        assert notes[f"samples of mixture left out as {reason}"] == (
-            changed["sample_count"].values[own & (said == code)].sum()
-        )
-
-
 def test_errors_are_in_units_of_the_standardised_predictors_in_their_order() -> None:
     predictors = {"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}
     covariance = np.array([[[0.4, 0.1], [0.1, 0.3]]]) * np.arange(1, 4)[:, None, None]
@@ -204,15 +167,6 @@ def test_errors_are_in_units_of_the_standardised_predictors_in_their_order() -> 
     assert data.noisy == ("a", "b")
     sd = np.std(list(predictors.values()), axis=1)
     np.testing.assert_allclose(data.error_covariance, covariance[:, ::-1, ::-1] / np.outer(sd, sd))
-
-
-def test_errors_and_groups_can_be_left_out() -> None:
-    data = some_data(np.random.default_rng(0))
-    plain = data.without_error().without_groups()
-    assert plain.noisy == plain.groups == ()
-    assert plain.error_covariance.shape == (30, 0, 0)
-    assert data.noisy
-    assert data.groups == ("text",)
 
 
 def test_clean_rows_come_from_disjoint_people(study: xr.Dataset) -> None:
@@ -245,3 +199,10 @@ def test_rows_of_several_models_share_their_items(study: xr.Dataset) -> None:
     assert data.noisy == ("human_entropy", "oracle_tvd")
     some = columns.take(columns.text == "1")
     assert some.covariance.shape[0] == np.unique(some.item).size
+
+
+@pytest.mark.parametrize("likelihood", ["beta", "gaussian"])
+def test_the_horseshoe_is_bounded_by_its_slab(likelihood: str) -> None:
+    model = ard_model(some_data(np.random.default_rng(4), noisy=0), prior="horseshoe", likelihood=likelihood)
+    scale, slab = pm.draw([model["scale"], model["slab_variance"]], draws=500, random_seed=1)
+    assert (scale <= np.sqrt(slab)[:, None] + 1e-12).all()

@@ -10,7 +10,6 @@ import pytest
 from pytensor.compile.mode import Mode
 
 from shannon_game.estimators.cloze.distributions import WordCounts, count_words
-from shannon_game.estimators.errors import InputError
 from shannon_game.models.cloze.tvd import (
     WordPairPriors,
     set_word_pairs,
@@ -75,11 +74,6 @@ def test_potential_is_the_likelihood_of_loops(compiled: Any, seed: int) -> None:
         assert np.isfinite(gradient(point)).all()
 
 
-def test_words_with_the_same_counts_are_one_row() -> None:
-    data = word_pair_data(*contexts(([1, 1, 1, 2], [0, 0, 1, 2])))
-    assert data.words.tolist() == [2, 1, 1]
-
-
 def test_alone_the_parameters_have_the_priors() -> None:
     model = word_pair_model(word_pair_data(*TWO), pooled=False)
     assert [variable.name for variable in model.free_RVs] == ["unseen", "unit", "scale"]
@@ -87,20 +81,6 @@ def test_alone_the_parameters_have_the_priors() -> None:
     (theta,) = values_of(model, "theta")(point)
     mean, sd = WordPairPriors().vectors()
     np.testing.assert_allclose(theta, np.tile((mean + sd)[:, None], 2))
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"unseen": 0.0}, "word pair priors, unseen: is 0.0, should be a positive number"),
-        ({"sd": dict(WordPairPriors().sd) | {"log_sigma": -1.0}}, "log_sigma: is -1.0, should be a positive number"),
-        ({"sd": {"log_sigma": 1.0}}, "sd: names"),
-        ({"mean": {}}, "mean: names"),
-    ],
-)
-def test_wrong_priors_are_refused(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        WordPairPriors(**given)
 
 
 @pytest.mark.parametrize("logits", [(40.0, 0.0), (800.0, 800.0), (-40.0, -800.0), (18.0, -18.0)])
@@ -113,12 +93,3 @@ def test_words_are_drawn_at_discounts_of_zero_and_one(logits: tuple[float, float
     if min(logits) > 30:
         assert data.a.max() <= 1
         assert data.b.max() <= 1
-
-
-def test_contexts_with_equal_distributions_have_words_that_both_say() -> None:
-    """Of many answers from equal distributions both have the frequent words alike; elsewhere they have not."""
-    theta = np.tile([[1.0], [0.5], [0.5], [-0.5], [0.0], [0.7]], 40)
-    n = np.full(40, 2000)
-    data, _ = simulate_with_sums(theta, n, n, np.random.default_rng(0), equal=np.arange(40) < 20)
-    apart = np.bincount(data.context, data.words * np.abs(data.a - data.b), 40) / 4000
-    assert apart[:20].max() < 0.2 < 0.3 < apart[20:].min()

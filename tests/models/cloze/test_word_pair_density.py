@@ -10,7 +10,7 @@ import pytest
 
 from shannon_game.models.cloze.tvd import WordPairPriors, set_word_pairs, word_pair_data, word_pair_model
 from shannon_game.models.cloze.word_pair_density import word_pair_density
-from tests.models.cloze.test_tvd import OTHER, PLAIN, TWO, contexts, values_of
+from tests.models.cloze.test_tvd import OTHER, PLAIN, TWO, values_of
 
 PRIORS = WordPairPriors(population_df=4.0, population_scale=0.7, equal_alpha=0.4, equal_beta=1.5, unseen=0.5)
 NAMES = ("population_mean", "population_variance", "share_equal")
@@ -65,21 +65,6 @@ def test_density_and_gradient_are_those_of_the_model(pooled: bool, counts: Any) 
         for name, values in zip(("theta", "log_u", "log_u_equal", "log_odds_equal"), deterministic(point), strict=True):
             np.testing.assert_allclose(expanded[name], values, rtol=1e-8, atol=1e-8)
         assert set(NAMES) <= set(expanded) or not pooled
-
-
-@pytest.mark.mcmc
-def test_equal_distributions_are_probable_where_the_counts_are_alike() -> None:
-    from shannon_game.inference.posterior.arviz_adapter import group
-    from shannon_game.inference.posterior.sampling import sample, written_model
-
-    def probability(second: list[int]) -> float:
-        data = word_pair_data(*contexts(([60, 25, 10, 5], second)))
-        program = written_model(word_pair_model(data, pooled=False), word_pair_density(data, pooled=False))
-        idata = sample(program, draws=400, tune=300, chains=2, seed=1, progress=False)
-        return float((1 / (1 + np.exp(-group(idata, "posterior")["log_odds_equal"]))).mean())
-
-    assert probability([60, 25, 10, 5]) > 0.6
-    assert probability([10, 25, 60, 5]) < 0.01
 
 
 @pytest.mark.parametrize("log_sigma", [5.3, 5.9, 20.0])

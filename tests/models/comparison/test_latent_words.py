@@ -117,16 +117,6 @@ def test_free_answers_are_multinomial(n: int, step: float, error: float) -> None
     assert found == pytest.approx(wanted, abs=error)
 
 
-def test_an_item_that_nobody_answered_may_stand_beside_unknown_answers() -> None:
-    none = np.zeros(2, dtype=int)
-    answers = {"n_answers": np.array([2, 0]), "target_answers": none, "other_answers": np.array([2, 0])}
-    rest = {"rest_item": np.arange(2), "rest_log_g": np.log([0.1, 0.1]), "rest_count": np.ones(2)}
-    data = by_hand([0.5, 0.5], [(0, 0.4), (1, 0.4)], [], **answers, **rest)
-    table = _Table.of(data, GRID)
-    law = np.full((table.bin_log_g.size, GRID.e_values.size), 1 / GRID.e_values.size)
-    assert np.isfinite(_unanswered(pt.as_tensor(law), table).eval()).all()
-
-
 def test_draws_have_the_posterior_of_the_sums() -> None:
     data = three_items()
     op, given = LatentWords(*words_of(data, GRID)), inputs_of(data, GRID, 3)

@@ -15,7 +15,6 @@ from shannon_game.estimators.comparison import (
     simulate_designed_study,
 )
 from shannon_game.estimators.comparison.examples import comparison_study, designed_study
-from shannon_game.estimators.comparison.rounding import RoundingScheme
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.models.comparison.participant_data import (
@@ -65,20 +64,6 @@ def test_a_tiny_game_is_read_as_loops_read_it(tmp_path: Path) -> None:
     check(study, participant_data(study))
 
 
-def test_the_real_game_is_read_as_loops_read_it(lm_game_root: Path) -> None:
-    study = lm_game(root=lm_game_root)
-    check(study, participant_data(study))
-
-
-def test_draws_that_are_no_targets_stand_for_the_rest() -> None:
-    """Nothing is whole: what no candidate has is spread over tokens like those drawn once, as many as it needs."""
-    study = comparison_study()
-    data = participant_data(study)
-    check(study, data)
-    assert not data.whole
-    assert np.isin(np.arange(data.item.size), data.rest_item[~data.rest_drawn]).all()
-
-
 def test_free_answers_and_the_whole_vocabulary() -> None:
     study = designed_study()
     data = participant_data(study, "slider")
@@ -108,17 +93,6 @@ def test_comparisons_of_two_candidates_are_left_out_and_counted() -> None:
     data = participant_data(study)
     check(study, data)
     assert data.n_other_reference > 0
-
-
-def test_answers_that_the_site_gave_are_no_reports_but_show_their_tokens() -> None:
-    study = small_study()
-    told = study["automatic"].values.copy()
-    different = np.flatnonzero(~told)[:3]
-    told[different] = True
-    study["automatic"] = ("response", told)
-    data = participant_data(study)
-    assert not np.isin(data.row_response, different).any()
-    check(study, data)
 
 
 def test_one_string_can_stand_for_many_tokens() -> None:
@@ -154,18 +128,6 @@ def test_a_player_answers_the_people_s_questions_once_each() -> None:
     np.testing.assert_allclose(rounded.row_low, np.maximum(people.box_edges[rounded.row_box, 0], -1e4))
     with pytest.raises(InputError, match=r"weakest.*weak"):
         participant_data(study, player="weakest")
-
-
-def test_another_grid_has_its_own_boxes() -> None:
-    study = small_study()
-    coarse = RoundingScheme("thirds", (0.2, 0.5, 0.9))
-    study["report"] = ("response", np.asarray(coarse.values)[np.arange(study.sizes["response"]) % 3])
-    data = participant_data(study, coarse)
-    edges = 1 / (1 + np.exp(-data.box_edges))
-    np.testing.assert_allclose(edges, [[0, 0.35], [0.35, 0.7], [0.7, 1]], atol=1e-12)
-    assert data.half_box == 1
-    np.testing.assert_array_equal(data.row_box, data.row_response % 3)
-    np.testing.assert_allclose(data.row_high, np.minimum(data.box_edges[data.row_box, 1], 1e4))
 
 
 @pytest.mark.parametrize(("report", "near"), [(0.15, r"nearest are 0\.1, 0\.2"), (np.nan, r"1 of \d+ reports")])

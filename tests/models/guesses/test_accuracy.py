@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.guesses import validate_guess_study, with_model_answers
+from shannon_game.estimators.guesses import with_model_answers
 from shannon_game.inference.posterior.predictive import log_likelihood
 from shannon_game.models.guesses.accuracy import accuracy_model
 from shannon_game.models.guesses.accuracy_data import (
     AccuracyData,
     accuracy_data,
-    context_band,
-    context_band_names,
     practice_amount,
 )
 from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
@@ -96,17 +94,6 @@ def test_blocks_of_practice_lose_next_to_nothing() -> None:
     assert np.abs(raw[:, None] - rows).min(axis=1).max() <= 0.01 + 1e-12
 
 
-def test_rows_are_sums_of_equal_guesses() -> None:
-    data = accuracy_data(guess_study())
-    # Ann's second guess at item 10 is left out; Bo's two are in other bands and practice
-    assert (data.n.sum(), data.hits.sum(), data.n_repeats) == (5, 2, 1)
-    assert data.participant.tolist() == ["Ann", "Bo", "Cy"]
-    assert data.document.tolist() == ["a", "b"]
-    assert data.band.tolist() == ["0", "1", "2-3"]
-    np.testing.assert_allclose(data.band_share, [1 / 5, 3 / 5, 1 / 5])
-    assert data.surprisal is None
-
-
 def test_surprisal_is_a_predictor_where_a_model_scored() -> None:
     study = with_model_answers(guess_study(), "lm", [1, 0, 0, np.nan], [0.5, 2.0, 3.5, np.nan])
     data = accuracy_data(study, surprisal_model="lm")
@@ -123,16 +110,3 @@ def test_surprisal_is_a_predictor_where_a_model_scored() -> None:
     silent = with_model_answers(guess_study(), "lm", [1, 0, 0, 0])
     with pytest.raises(InputError, match="target_surprisal_nats: has none of model 'lm'"):
         accuracy_data(silent, surprisal_model="lm")
-
-
-def test_one_band_needs_no_walk() -> None:
-    study = guess_study().isel(response=[0, 1])
-    model = accuracy_model(accuracy_data(validate_guess_study(study)))
-    assert "context_effect" not in model.named_vars
-
-
-def test_practice_and_context_scales() -> None:
-    np.testing.assert_allclose(practice_amount([0, 1000]), [0, 1])
-    assert practice_amount(100) == pytest.approx(np.log(2) / np.log(11))
-    assert context_band([0, 1, 2, 3, 4, 7, 8, 1023, 1024]).tolist() == [0, 1, 2, 2, 3, 3, 4, 10, 11]
-    assert context_band_names(4) == ["0", "1", "2-3", "4-7"]
