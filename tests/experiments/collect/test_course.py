@@ -153,23 +153,6 @@ def test_a_training_round_is_asked_until_it_is_right_and_at_most_so_often(databa
     assert ("What counts is how the text really continues" in last.text) == (failed == "go_on")
 
 
-def test_in_the_training_the_right_token_gets_more_than_half_and_the_right_word_a_chip(database: Database) -> None:
-    made = site(database, training_rounds=1, training_tries=9)
-    better, comparer = started(made, "bets", BO), started(made, "comparison", ANN)
-    with database.read() as transaction:
-        layout = transaction.scalars(select(Assignment.layout).where(Assignment.session_id == 2)).one()
-    wrong, right = ("40", "60") if layout["target_side"] == "A" else ("60", "40")
-    for given, n_trained in (("50", 0), (wrong, 0), (right, 1)):
-        comparer.get("/play")
-        comparer.answer(given)
-        assert visits(database)[1].n_trained == n_trained
-    better.answer("zebra")
-    assert not visits(database)[0].n_trained
-    better.get("/play")
-    better.answer(target_of(database, "bo"))
-    assert visits(database)[0].n_trained == 1
-
-
 def test_a_second_try_at_a_guessing_round_begins_without_the_guesses_of_the_first(database: Database) -> None:
     player = started(site(database, training_rounds=1, most_guesses=2), "guess_until_right", ANN)
     for word in ("zebra", "xylophone"):
@@ -433,16 +416,3 @@ def test_mturk_shows_the_pages_in_its_frame_and_nobody_else_does(
     assert 'name="assignmentId" value="a1"' in player.page.text
     with pytest.raises(InputError, match="https: is false; the frame of MTurk"):
         CollectSettings(recruiter=RecruiterSettings(platform="mturk"))
-
-
-@pytest.mark.parametrize("platform", ["prolific", "sona", "other"])
-def test_no_other_platform_frames_a_page(database: Database, platform: str) -> None:
-    url = "https://example.org/credit?code={code}&survey_code={id}"
-    made = site(database, recruiter={"platform": platform, "return_url": url}, game="cloze")
-    player = started(made, "cloze", {"sona": "?id=42", "prolific": ANN}.get(platform, ""))
-    assert player.page.headers["x-frame-options"] == "DENY"
-    assert "frame-ancestors 'none'" in player.page.headers["content-security-policy"]
-    player.play_all("the")
-    code = visits(database)[0].completion_code
-    wanted = {"sona": "42"}.get(platform, "{id}")
-    assert f"https://example.org/credit?code={code}&amp;survey_code={wanted}" in player.page.text

@@ -41,10 +41,7 @@ def study() -> xr.Dataset:
     ("changed", "message"),
     [
         ({"n_questions": 30}, r"experiment\.n_questions: is 30, and 'collect_demo' was launched with 4; give what it"),
-        ({"game": ("cloze", "bets")}, r"experiment\.game: is \[\"cloze\", \"bets\"\], .* launched with \[\"cloze\"\]"),
         ({"pay": {"base": 3.0}}, r"experiment\.pay\.base: is 3\.0, .* was launched with 0\.0"),
-        ({"recruiter": RecruiterSettings(required=True)}, r"experiment\.recruiter\.required: is true"),
-        ({"after": None}, r"experiment\.after: is \[\], "),
         (
             {"n_questions": 9, "feedback": False},
             r"is 9, .*; feedback is false, was true; .*experiment\.collection=NAME",

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.players.forms import Page
-from shannon_game.experiments.collect.players.models import UnreadableError
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from shannon_game.inference.text.prompts import shown
@@ -173,13 +171,3 @@ def test_a_model_that_is_never_understood_leaves(tmp_path: Path) -> None:
 def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_experiment(*overrides("http://localhost", tmp_path, "experiment.game=comparison", *more))
-
-
-def test_a_model_is_named(tmp_path: Path) -> None:
-    url = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
-    with pytest.raises(InputError, match="players: is 'model', and model= names none"):
-        run_experiment("+exp=collect", *TINY, "experiment.players=model", url)
-
-
-def test_what_it_said_last_is_in_the_message() -> None:
-    assert str(UnreadableError(Page("/play", 200), ["a", None])).endswith("the last: None")

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shannon_game.experiments.collect.collection import open_collection
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.deck import Card, Deck
 from shannon_game.experiments.collect.demo import collect_demo
-from shannon_game.experiments.collect.monitor import FEWEST, look, session_flags
-from shannon_game.experiments.collect.server import app, app_of
+from shannon_game.experiments.collect.monitor import FEWEST, session_flags
+from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
 from tests.experiments.collect.players import Player
 
@@ -80,20 +79,6 @@ def test_a_session_far_from_the_others_is_flagged() -> None:
     far = [Row(9, row.question_id, row.value, -100.0) for row in usual(9)]
     assert session_flags(rows, deck()) == {}
     assert session_flags([*rows, *far], deck()) == {9: ["outside"]}
-
-
-def test_a_look_is_kept_for_some_seconds(database: Database) -> None:
-    settings = CollectSettings(game="comparison", n_questions=3, training_rounds=0, attention_share=0)
-    collection = open_collection(settings, collect_demo(), database)
-    first = look(collection, now=100.0)
-    assert first.estimate is None
-    player = Player(app_of(collection), "comparison")
-    player.to_play()
-    player.play_all("70")
-    assert look(collection, now=109.0) is first
-    later = look(collection, now=111.0)
-    assert later.estimate is not None
-    assert later.estimate.gap.n_responses >= 3
 
 
 def test_the_experimenter_sees_the_estimate_and_the_pay(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

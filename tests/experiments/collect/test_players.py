@@ -14,7 +14,6 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS
-from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.players.people import simulated_people
 from shannon_game.experiments.collect.players.world import world_of
 from shannon_game.experiments.collect.settings import PlayerPopulation
@@ -77,11 +76,8 @@ def test_the_loader_gives_the_kind_of_its_game(tmp_path: Path) -> None:
     ("setting", "message"),
     [
         ("experiment.belief=nobody", "unknown belief 'nobody'"),
-        ("experiment.n_players=0", "n_players: is 0"),
         ("experiment.players=robots", "players: is 'robots'"),
         ("experiment.population.slope_median=0", "slope_median"),
-        ("experiment.population.bots=1", "bots"),
-        ("experiment.belief=assumed", "unknown belief 'assumed'"),
         (
             "experiment.contexts=99",
             r"contexts: is 99, .* and \d+ contexts of the study can be asked in comparison, cloze",
@@ -92,16 +88,6 @@ def test_settings_of_players_are_checked(tmp_path: Path, setting: str, message: 
     url = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
     with pytest.raises(InputError, match=message):
         run_experiment("+exp=collect", *TINY, BOTH, "experiment.players=simulated", url, setting)
-
-
-def test_a_world_knows_every_item_by_its_context() -> None:
-    study = simulated(n_items=6, n_reference_items=6, n_candidates=3, vocab_size=50)
-    world = world_of(study)
-    assert world.belief == "human"
-    for at, context in enumerate(study["context"].to_numpy().tolist()):
-        assert world.find(f"{context}  ", tuple(world.known(at))) == at
-    assert world.find("nowhere") is None
-    assert world_of(study, "lm-weak").target_logprob[2] == study["target_logprob"].sel(model="lm-weak").to_numpy()[2]
 
 
 @pytest.mark.parametrize("store_reference", [True, False])
@@ -153,34 +139,6 @@ def test_people_have_beliefs_of_their_own_and_bots_have_none() -> None:
     # what it types is nothing that people would
     typed = [np.mean([world.logprob(at)[place[own.word(who, at)]] for at in range(30)]) for who in (bot, human)]
     assert typed[0] < typed[1] - 1
-
-
-PAGE = """<!doctype html><main>
-<section class="context"><span class="start">Start</span>Call<span class="mark" aria-hidden="true">↵</span>
-me <span class="gap" role="img"></span></section>
-<dd><bdi class="token"><span class="mark" role="img" aria-label="space">·</span>Ann &amp; co</bdi></dd>
-<bdi class="token">·</bdi>
-<p class="problem">Please  type
-a word.</p><strong class="check">choose 99%.</strong>
-<form method="post" action="/play"><input type="hidden" name="order" value="3"><input name="word" required>
-<input type="radio" name="report" value="99"><input type="radio" name="report" value="1">
-<button name="agree" value="yes">Yes</button></form>
-<form action="/skip"></form><a href="/next">on</a></main>"""
-
-
-def test_a_page_is_read_as_it_is_shown() -> None:
-    page = read_page(PAGE, "/play", 422)
-    assert page.context is not None
-    assert page.context.rstrip() == "Call\nme"
-    # a dot of the text is a dot, one that stands for a blank is a blank
-    assert page.tokens == [" Ann & co", "·"]
-    assert page.problem == "Please type a word."
-    assert page.strong == ["choose 99%."]
-    form = page.form("/play")
-    assert form is not None
-    assert (form.fields, form.choices) == ({"order": "3", "word": ""}, {"report": ["99", "1"]})
-    assert (form.asked, form.required) == (["word"], {"word"})
-    assert page.form("/nowhere") is None
 
 
 def test_players_play_from_a_notebook_too() -> None:
