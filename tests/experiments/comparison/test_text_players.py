@@ -17,10 +17,9 @@ from shannon_game import comparison_file, perplexity
 from shannon_game.estimators.comparison import HUMAN, estimate_gap, estimate_perplexity, round_reports
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.text_players.pairs import TextPlayersSettings, asked_pairs
-from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.inference.text.prompts import shown
 from shannon_game.models import participant_data
-from tests.experiments.command import TINY, config, prepared
+from tests.experiments.command import TINY, prepared
 from tests.experiments.tiny_language_models import named
 from tests.inference.api.fake_server import KEY, serving
 from tests.inference.api.talking_server import TalkingEndpoint
@@ -158,17 +157,6 @@ def test_its_studies_are_read_and_asked_like_any_other(known, tmp_path: Path) ->
         assert participant_data(back).participant.tolist() == people
 
 
-def test_a_run_writes_its_studies_and_tables(known, tmp_path: Path) -> None:
-    given = overrides("http://localhost", tmp_path)
-    study, result, _, _ = known
-    (tmp_path / "out").mkdir()
-    write_outputs(tmp_path / "out", config(*given), study, result)
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"answers.csv", "unreadable.csv", "studies", "table.csv", "results.nc"} <= names
-    for path in (tmp_path / "out").rglob("*"):
-        assert path.is_dir() or KEY.encode() not in path.read_bytes()
-
-
 def test_every_answer_is_in_a_table_and_none_is_paid_twice(known) -> None:
     _, first, endpoint, folder = known
     assert set(endpoint.charged.values()) == {1}
@@ -205,49 +193,12 @@ def test_what_cannot_be_read_is_counted_listed_and_left_out(tmp_path: Path) -> N
     assert back.sizes["response"] == 2 * len(pairs.target) - sum(lost)
 
 
-def test_nothing_readable_makes_no_study(tmp_path: Path) -> None:
-    _, result, _ = played(tmp_path, says=lambda system, user: ("Well.", {"The": 0.9}))
-    table = result.table.set_index("way")
-    assert table.loc["verbalised", "verdict"] == "no answer"
-    assert table.loc["options", "verdict"].tolist() == ["no answer", "no answer"]
-    assert (table.loc["verbalised", "n_unreadable"] == table.loc["verbalised", "n_questions"]).all()
-    result.files["studies"](tmp_path / "studies")
-    assert list((tmp_path / "studies").iterdir()) == []
-
-
 def test_an_option_that_is_not_listed_counts_as_the_last_one(tmp_path: Path) -> None:
     _, result, _ = played(
         tmp_path, "experiment.ways=options", "+models.api.top_logprobs=2", says=lambda *_: ("A", {"A": 0.8, "The": 0.1})
     )
     table = result.table.set_index(["way", "rounding"])
     assert table.loc[("options", "none"), "position_bias_nats"] == pytest.approx(np.log(8))
-
-
-def test_an_endpoint_without_log_probabilities(tmp_path: Path) -> None:
-    _, result, _ = played(tmp_path, "experiment.ways=options", ranks=False)
-    assert result.table.set_index(["way", "rounding"]).loc[("options", "none"), "verdict"] == "no answer"
-    assert "no log-probability" in result.warnings[0]
-
-
-def test_an_endpoint_says_no_probability_of_a_given_answer(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="model 'api', ways: is behind an endpoint"):
-        played(tmp_path, "experiment.ways=boxes")
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["model=[]"], "model: names none; choose some"),
-        (["prompt.percent=x"], r"prompt 'game', percent: has no \{context\}"),
-    ],
-)
-def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
-    if more == ["model=[]"]:
-        given = ["+exp=text_players", *SMALL, f"experiment.store={tmp_path}"]
-    else:
-        given = overrides("http://localhost", tmp_path, *more)
-    with pytest.raises(InputError, match=message):
-        prepared(*given).run()
 
 
 def test_a_study_without_answers_needs_to_be_told_what_to_ask(tmp_path: Path) -> None:
@@ -307,15 +258,3 @@ def test_a_model_that_runs_here(tiny: Path, tmp_path: Path, monkeypatch: pytest.
     ):
         monkeypatch.setattr(where, name, None)
     pd.testing.assert_frame_equal(prepared(*given).run().table, result.table)
-
-
-@pytest.mark.torch
-def test_shards_ask_each_pair_once(tiny: Path, tmp_path: Path) -> None:
-    small = ("study.n_items=3", "experiment.pairs_per_item=2", "experiment.ways=options", "experiment.belief=false")
-    given = ["+exp=text_players", *SMALL, *small, *named(tiny, "d"), f"experiment.store={tmp_path}"]
-    parts = [prepared(*given, f"experiment.shard={number}/2").run().tables["answers"] for number in range(2)]
-    whole = prepared(*given).run().tables["answers"]
-    assert min(len(part) for part in parts) > 0
-    columns = ["item", "draw", "target_side"]
-    together = sorted(map(tuple, np.concatenate([part[columns].to_numpy() for part in parts]).tolist()))
-    assert together == sorted(map(tuple, whole[columns].to_numpy().tolist()))

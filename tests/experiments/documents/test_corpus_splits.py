@@ -23,10 +23,3 @@ def test_every_pair_of_splits_and_not_the_whole() -> None:
     np.testing.assert_allclose(found["accuracy_upper"], 2 * np.hypot(0.01, 0.01))
     assert found["p_split_is_easier"].round(3).tolist() == [0.921, 0.24, 0.017]
     assert "a minus b -0.200 nats [-0.483, +0.083]" in split_summary(found)
-
-
-def test_one_split_has_no_difference() -> None:
-    found = split_contrasts(table({"a": 3.0}), whole="every split")
-    assert found.empty
-    assert list(found.columns) == list(SPLIT_COLUMNS)
-    assert split_summary(found) == ""

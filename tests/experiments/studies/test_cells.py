@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from shannon_game import (
     bet_study,
-    cloze_study,
     comparison_study,
     guess_study,
     ranking_study,
@@ -50,14 +49,6 @@ RANKS = pd.DataFrame(
         *("reference_token", "rank", "token", "logprob_nats"),
     ],
 )
-
-
-def test_answers_that_are_there_again() -> None:
-    rows = pd.DataFrame({"context": ["A"] * 3, "response": ["x", "y", "x"], "count": 1})
-    # one row per answer, though all say that they count one
-    assert cloze_study(rows).sizes["response"] == 3
-    alike = cloze_study(pd.DataFrame({"context": ["A", "A"], "response": ["x", "x"]}))
-    assert any("people may answer alike" in note["text"] for note in notes(alike))
 
 
 @given(

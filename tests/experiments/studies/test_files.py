@@ -72,22 +72,6 @@ def test_the_manifest_lists_what_it_was_made_from(tmp_path: Path) -> None:
         check_hash("data/z.json", "00", manifest, source="a.zip")
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "header name,sha256"),
-        ("file,hash\n", "header name,sha256"),
-        ("name,sha256\na.json,12\n", r"line 2 is 'a\.json,12'"),
-        ("name,sha256\na.json\n", r"line 2 is 'a\.json'"),
-    ],
-)
-def test_a_malformed_manifest(tmp_path: Path, text: str, problem: str) -> None:
-    path = tmp_path / "manifest.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=rf"manifest\.csv: .*{problem}"):
-        read_manifest(path)
-
-
 # ------------------------------------------------------------------------------------------- download
 
 

@@ -11,7 +11,6 @@ import pytest
 from shannon_game import norms
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.resume import job_identity
-from shannon_game.experiments.papers.reproduce.run import data_root
 from shannon_game.experiments.studies.cloze.norms import CORPORA, PublicFile
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.public_data import VARIABLE, downloaded, with_public_folders
@@ -93,9 +92,3 @@ def test_a_job_is_another_one_when_the_environments_data_change(above: Path, of:
     path.write_text(path.read_text() + " ")
     assert job_identity(with_public_folders(plain)).data != first.data
     assert first != job_identity(plain)
-
-
-def test_reproduce_finds_the_environments_folder(above: Path) -> None:
-    nothing = dict.fromkeys(("root", "lm_game", "provo", "rank_perplexity"))
-    assert data_root(nothing, "lm_game") == (str(above / "lm_game"), "")
-    assert data_root(nothing, "ranks") == (None, "")

@@ -107,9 +107,7 @@ def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFr
         (lambda p, a: (p.iloc[1:], a), r"pairs\.csv, item: 'q1' has 5 candidates, 'q0' has 4; every item"),
         (lambda p, a: (changed(p, "draw", 1, 0), a), r"draw: is '0' in line 3, which item 'q0' has before"),
         (lambda p, a: (changed(p, "target", 1, "x"), a), r"target: is 'x' in line 3, but '.*' in another row"),
-        (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, -1), a), r"_lm-weak: is .* in another row"),
         (lambda p, a: (p.drop(columns="target_logprob_lm-weak"), a), r"b_lm-weak: is missing; did you mean .*; model"),
-        (lambda p, a: (p.filter(regex="^(?!.*logprob)"), a), r"names no language model"),
         (lambda p, a: (p, changed(a, "report", 0, 1)), r"report: is '1' in line 2, should be a prob"),
         (lambda p, a: (certain(p), a), "log-probabilities of lm-weak: item q.: .* have the probability 2 together"),
         (lambda p, a: (p, changed(a, "draw", 0, 77)), r"draw: is '77' in line 2, which item '\w+' does not have in"),
@@ -145,22 +143,3 @@ def test_answers_without_a_report_can_be_left_out(study: xr.Dataset) -> None:
     assert (note["count"], note["level"]) == (2, "warning")
     with pytest.raises(InputError, match="holds no answer without an empty cell"):
         comparison_study(said.assign(report=np.nan), asked, generator="lm-medium", missing="drop")
-
-
-def of_equal_strings(table: pd.DataFrame, to: str) -> pd.DataFrame:
-    """The first two candidates of the first item are one string, with different log-probabilities."""
-    mine = table.copy()
-    mine.loc[[0, 1], "candidate"] = to
-    mine.loc[[0, 1], "candidate_logprob_lm-weak"] = [-3.0, -4.0]
-    return mine
-
-
-@pytest.mark.parametrize("of_target", [False, True])
-def test_one_string_with_several_log_probabilities_is_counted(study: xr.Dataset, of_target: bool) -> None:
-    asked, said = tables(study)
-    mine = of_equal_strings(asked, asked["target"][0] if of_target else "zzz")
-    assert not any("several" in entry["text"] for entry in notes(comparison_study(said, asked, generator="lm-medium")))
-    found = notes(comparison_study(said, mine, generator="lm-medium"))
-    (note,) = [entry for entry in found if "string has several log-probabilities of lm-weak" in entry["text"]]
-    assert note["count"] >= 2
-    assert note["level"] == "warning"

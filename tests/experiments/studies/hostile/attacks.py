@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import zipfile
@@ -63,13 +62,6 @@ def _replaced_by(make: Callable[[Path], object], path: Path) -> None:
     make(path)
 
 
-def _zip_of(content: bytes) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("inner", content)
-    return stream.getvalue()
-
-
 # ------------------------------------------------------------------------------------------------- any file
 
 FILES: dict[str, Callable[[Path], object]] = {
@@ -84,20 +76,16 @@ BYTES: dict[str, Change] = {
     "empty": lambda content: b"",
     "one byte": lambda content: content[:1],
     "half": lambda content: content[: len(content) // 2],
-    "zeros in the middle": lambda content: content[:40] + b"\0" * 8 + content[40:],
     "UTF-16": lambda content: content.decode("latin-1").encode("utf-16"),
     "no UTF-8": lambda content: content[:60] + b"\xff\xfe\x80" + content[60:],
     "packed": gzip.compress,
-    "an archive": _zip_of,
     "a page of the web": lambda content: b"<!DOCTYPE html><html><body>404 Not Found</body></html>",
     "nested": lambda content: b"[" * 200_000,
-    "nested objects": lambda content: b'{"a":' * 200_000,
-    "spaces": lambda content: b" " * 10_000,
 }
 
 # a text is any bytes that are UTF-8; a table that ends early at the end of a line is a shorter table
 _ANY = {
-    "texts": {"one byte", "half", "a page of the web", "nested", "nested objects"},
+    "texts": {"one byte", "half", "a page of the web", "nested"},
     **{name: {"half"} for name in ("texts lines", "cloze_table", "provo norms")},
 }
 # tables of people's programs may be in another encoding; a note says which was taken
@@ -130,90 +118,48 @@ def byte_attacks() -> Iterator[Attack]:
 NOT_A_NUMBER: dict[str, str] = {
     "null": "null",
     "true": "true",
-    "false": "false",
     "text": '"-1.5"',
-    "list": "[-1]",
-    "object": "{}",
     "NaN": "NaN",
-    "infinite": "-Infinity",
     "too small": "-1e999",
     "huge": f"-1{'0' * 400}",
     "digits": f"-1{'0' * 5000}",
 }
-NOT_WHOLE = NOT_A_NUMBER | {"fraction": "2.7", "whole fraction": "2.0", "large": str(2**70), "negative": "-7"}
+NOT_WHOLE = NOT_A_NUMBER | {"fraction": "2.7", "whole fraction": "2.0", "large": str(2**70)}
 NOT_TEXT: dict[str, str] = {
     "null": "null",
     "true": "true",
-    "number": "7",
     "list": '["a"]',
-    "object": "{}",
-    "NaN": "NaN",
 }
-NOT_TEXT_BUT_NAN = {what: value for what, value in NOT_TEXT.items() if what != "NaN"}
 NOT_A_LIST: dict[str, str] = {
     "null": "null",
     "text": '"abc"',
-    "number": "7",
     "object": "{}",
-    "true": "true",
-    "empty": "[]",
 }
 
 LEAVES: list[tuple[str, str, tuple[str | int, ...], dict[str, str]]] = [
     ("lm_game", QUESTION, ("id",), NOT_WHOLE),
     ("lm_game", QUESTION, ("input_str",), NOT_TEXT),
-    ("lm_game", QUESTION, ("correct_token_str",), NOT_TEXT),
     ("lm_game", QUESTION, ("generated_token_strs",), NOT_A_LIST),
     ("lm_game", QUESTION, ("generated_token_strs", 1), NOT_TEXT),
-    ("lm_game", QUESTION, ("generator_names",), NOT_A_LIST),
     ("lm_game", QUESTION, ("generator_names", 0), NOT_TEXT),
-    ("lm_game", QUESTION, ("generator_index",), NOT_WHOLE),
-    ("lm_game", QUESTION, ("correct_logprobs",), NOT_A_LIST),
-    ("lm_game", QUESTION, ("correct_logprobs", 1), NOT_A_NUMBER | {"positive": "0.5"}),
     ("lm_game", QUESTION, ("generated_logprobss", 2, 3), NOT_A_NUMBER | {"positive": "0.5"}),
     ("lm_game", RESPONSES, (2,), NOT_A_LIST),
-    ("lm_game", RESPONSES, (0, 0), NOT_WHOLE),
-    ("lm_game", RESPONSES, (0, 1), {what: NOT_TEXT[what] for what in ("null", "true", "list", "object", "NaN")}),
+    ("lm_game", RESPONSES, (0, 1), NOT_TEXT),
     ("lm_game", RESPONSES, (0, 2), NOT_A_NUMBER | {"negative": "-1", "none": "0", "all": "100", "off": "55"}),
-    ("lm_game", RESPONSES, (0, 3), NOT_WHOLE),
     ("lm_game", RESPONSES, (0, 4), NOT_WHOLE),
-    ("lm_game_top1", TOP1, (0, 0), NOT_WHOLE),
-    ("lm_game_top1", TOP1, (0, 1), {what: NOT_TEXT[what] for what in ("null", "true", "list", "object", "NaN")}),
     ("lm_game_top1", TOP1, (0, 2), NOT_TEXT),
     ("lm_game_top1", TOP1, (0, 4), NOT_WHOLE),
-    ("lm_game_top1", TOP1, (0, 5), NOT_WHOLE),
     ("lm_game_top1", ACCURACIES, ("davinci",), NOT_A_NUMBER | {"above 1": "1.5", "negative": "-0.5"}),
-    ("lm_game_top1", DOCUMENT, (1,), NOT_TEXT),
     ("lm_game_documents", DOCUMENT, (1,), NOT_TEXT),
     ("provo", HUMAN, ("1", "2"), NOT_A_LIST),
-    ("provo", HUMAN, ("1", "2", "context", "text"), NOT_TEXT),
-    ("provo", HUMAN, ("1", "2", "original", "pred"), NOT_TEXT),
-    ("provo", HUMAN, ("1", "2", "human"), {w: v for w, v in NOT_A_LIST.items() if w != "empty"}),
-    ("provo", HUMAN, ("1", "2", "human", 0, "pred"), NOT_TEXT_BUT_NAN),
-    ("provo", HUMAN, ("1", "2", "human", 0, "count"), NOT_WHOLE | {"large": "3000000000"}),
-    ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "count"), NOT_WHOLE),
+    ("provo", HUMAN, ("1", "2", "human", 0, "pred"), NOT_TEXT),
+    ("provo", HUMAN, ("1", "2", "human", 0, "count"), NOT_WHOLE),
     ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), NOT_A_NUMBER | {"positive": "0.5"}),
-    ("provo", GPT2, ("1", "2", "greedy", "pred"), NOT_TEXT_BUT_NAN),
-    ("provo", BLOOM, (0, 0), NOT_TEXT),
     ("provo", BLOOM, (0, 1, "word_num"), NOT_WHOLE),
-    ("provo", BLOOM, (0, 3), {}),
-    ("provo", BLOOM, (0, 2), {w: v for w, v in NOT_A_LIST.items() if w != "empty"}),
-    ("provo", CHATGPT, (0, 1, "text_id"), NOT_WHOLE),
     ("provo", CHATGPT, (0, 2, "unbiased_temp_1", 0), NOT_TEXT),
-    ("provo", RESULTS, ("tvd_oracle2_human",), {w: NOT_A_LIST[w] for w in ("null", "text", "true", "empty")}),
     ("provo", RESULTS, ("tvd_oracle2_human", 0), NOT_A_NUMBER),
     ("texts lines", "a.jsonl", ("text",), NOT_TEXT),
-    ("texts lines", "a.jsonl", ("id",), {what: value for what, value in NOT_TEXT.items() if what != "number"}),
 ]
-
-# a whole number that is somewhere else is counted, or is right: a guess on no document, an identifier
-ELSEWHERE = {
-    ("lm_game", RESPONSES, (0, 0), "negative"): ANY,
-    ("lm_game", RESPONSES, (0, 3), "negative"): ANY,
-    ("lm_game_top1", TOP1, (0, 0), "negative"): ANY,
-    ("lm_game_top1", TOP1, (0, 4), "negative"): ANY,
-    ("lm_game_top1", TOP1, (0, 5), "negative"): ANY,
-}
 
 _HOLE = "a value that is nowhere else"
 
@@ -230,15 +176,6 @@ def _with_value(place: tuple[str | int, ...], value: str, content: bytes) -> byt
     return b"\n".join([json.dumps(data).replace(json.dumps(_HOLE), value).encode(), *others])
 
 
-def _without(place: tuple[str | int, ...], content: bytes) -> bytes:
-    data = json.loads(content)
-    inner: Any = data
-    for key in place[:-1]:
-        inner = inner[key]
-    del inner[place[-1]]
-    return json.dumps(data).encode()
-
-
 def _twice(content: bytes) -> bytes:
     """The first key of the first object once more, at its end."""
     start = content.index(b"{")
@@ -251,24 +188,12 @@ def _twice(content: bytes) -> bytes:
 def json_attacks() -> Iterator[Attack]:
     for name, file, place, values in LEAVES:
         for what, value in values.items():
-            outcome = ELSEWHERE.get((name, file, place, what), REFUSED)
             title = f"{' '.join(map(str, place))} is {what}"
-            yield Attack(name, file, title, partial(_rewrite, partial(_with_value, place, value)), outcome)
+            yield Attack(name, file, title, partial(_rewrite, partial(_with_value, place, value)))
     for file in (QUESTION, ACCURACIES, HUMAN, GPT2, BLOOM, CHATGPT, RESULTS, "a.jsonl"):
         name = next(name for name, one in INPUTS.items() if file in one.files)
         yield Attack(name, file, "a key twice", partial(_rewrite, _twice))
-    for field in (
-        "id",
-        "input_str",
-        "correct_token_str",
-        "generated_token_strs",
-        "generator_names",
-        "correct_logprobs",
-    ):
-        yield Attack("lm_game", QUESTION, f"no {field}", partial(_rewrite, partial(_without, (field,))))
-    for key in ("context", "original", "human"):
-        yield Attack("provo", HUMAN, f"no {key}", partial(_rewrite, partial(_without, ("1", "2", key))))
-    for key in ("1_0", " 2", "+2", "2.0", "-2", "\u0662", "1e1", "", "0x2"):
+    for key in ("1_0", "2.0", "\u0662", ""):
         change = partial(_swap, b'"2": {"context"', json.dumps(key).encode() + b': {"context"')
         yield Attack("provo", HUMAN, f"word {key!r}", partial(_rewrite, change))
 
@@ -297,45 +222,27 @@ def _member(
     return change
 
 
-def _book(change: Callable[[tiny_ranks.Sheet], Any]) -> Callable[[Path], None]:
+def _cell(column: int, value: object) -> Callable[[Path], None]:
+    """A cell of the only workbook of an archive."""
+
     def attack(path: Path) -> None:
         rows = tiny_ranks.sheet(1)
-        changed = change(rows)
-        content = changed if isinstance(changed, bytes) else tiny_ranks.workbook(rows)
+        rows[2][column] = value
         with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("a/Saved Data reftext gpt-4 64.xlsx", content)
+            archive.writestr("a/Saved Data reftext gpt-4 64.xlsx", tiny_ranks.workbook(rows))
 
     return attack
 
 
-def _cell(column: int, value: object) -> Callable[[tiny_ranks.Sheet], None]:
-    def change(rows: tiny_ranks.Sheet) -> None:
-        rows[2][column] = value
-
-    return change
-
-
-SHEET, BOOK = "xl/worksheets/sheet1.xml", "xl/workbook.xml"
-
-
-def _parts(change: Callable[[dict[str, bytes]], object]) -> Callable[[tiny_ranks.Sheet], bytes]:
-    """A workbook with its parts changed in place."""
-
-    def changed(rows: tiny_ranks.Sheet) -> bytes:
-        with zipfile.ZipFile(io.BytesIO(tiny_ranks.workbook(rows))) as given:
-            parts = {name: given.read(name) for name in given.namelist()}
-        change(parts)
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
-            for name, content in parts.items():
-                made.writestr(name, content)
-        return stream.getvalue()
-
-    return changed
-
-
-def _in_sheet(old: bytes, new: bytes, name: str = SHEET) -> Callable[[tiny_ranks.Sheet], bytes]:
-    return _parts(lambda parts: parts.update({name: _swap(old, new, parts[name])}))
+CELLS: dict[str, Callable[[Path], None]] = {
+    "a number for a token": _cell(0, 7),
+    "a token for a score": _cell(4, "high"),
+    "a program for a list": _cell(2, "__import__('os').getcwd()"),
+    "a list of numbers": _cell(2, "[1, 2]"),
+    "a shorter list": _cell(3, "[-1.0]"),
+    "an endless number": _cell(3, "[" + ", ".join(["-1e999"] * 8) + "]"),
+    "nested lists": _cell(2, "[" * 3000),
+}
 
 
 MEMBERS: dict[str, Callable[[Path], None]] = {
@@ -352,50 +259,16 @@ MEMBERS: dict[str, Callable[[Path], None]] = {
     "a name that is there": _member("there", twice=True),
 }
 
-SHEETS: dict[str, Callable[[tiny_ranks.Sheet], Any]] = {
-    "a header and no row": lambda rows: rows.__delitem__(slice(1, None)),
-    "nothing": lambda rows: rows.clear(),
-    "another header": lambda rows: rows[0].__setitem__(0, "Other"),
-    "no sheet": _parts(lambda parts: parts.pop(SHEET)),
-    "no list of sheets": _parts(lambda parts: parts.pop(BOOK)),
-    "a second sheet": _in_sheet(b"</sheets>", b'<sheet name="B" sheetId="2" r:id="r1"/></sheets>', BOOK),
-    "no archive's end": lambda rows: tiny_ranks.workbook(rows)[:-9],
-    "an empty archive": lambda rows: b"PK\x05\x06" + b"\0" * 18,
-    "no workbook": lambda rows: b"PK\x03\x04 none",
-    "a number for a token": _cell(0, 7),
-    "a token for a score": _cell(4, "high"),
-    "no list": _cell(2, "a, b"),
-    "a program for a list": _cell(2, "__import__('os').getcwd()"),
-    "an empty list": _cell(2, "[]"),
-    "a list of numbers": _cell(2, "[1, 2]"),
-    "a shorter list": _cell(3, "[-1.0]"),
-    "a list of texts": _cell(3, "['-1.0', '-2.0']"),
-    "an endless number": _cell(3, "[" + ", ".join(["-1e999"] * 8) + "]"),
-    "a huge number": _cell(3, "[" + ", ".join(["-1" + "0" * 400] * 8) + "]"),
-    "booleans": _cell(3, "[" + ", ".join(["False"] * 8) + "]"),
-    "nested lists": _cell(2, "[" * 3000),
-    "a backslash": _cell(2, "['\\d']"),
-}
-
 
 def archive_attacks() -> Iterator[Attack]:
     for what, change in MEMBERS.items():
         yield Attack("lm_game zip", "a.zip", f"a member with {what}", change)
         yield Attack("rank_perplexity", WORKBOOKS, f"a member with {what}", change)
-    for what, sheet in SHEETS.items():
-        yield Attack("rank_perplexity", WORKBOOKS, f"a sheet with {what}", _book(sheet))
+    for what, change in CELLS.items():
+        yield Attack("rank_perplexity", WORKBOOKS, f"a cell with {what}", change)
 
 
 # ------------------------------------------------------------------------------------------------- tables
-
-# of the tables of one's own `fuzz` changes every cell
-_COUNTS = ("", "2.7", "-1", "1_0", "3000000000", "1" + "0" * 400, "true", "nan", "inf", "x", "\u0662")
-
-CELLS: list[tuple[str, str, bytes, tuple[str, ...]]] = [
-    ("provo norms", NORMS, b"are,16", _COUNTS),
-    ("provo norms", NORMS, b"now,2", (*_COUNTS, "0", "1", "9")),
-    ("published", "mine.csv", b"0.50", ("", "x", "nan", "1_0", "1e3", "0.5.0")),
-]
 
 
 def _longer(content: bytes) -> bytes:
@@ -418,12 +291,6 @@ ROWS: dict[str, Change] = {
 
 
 def table_attacks() -> Iterator[Attack]:
-    for name, file, cell, values in CELLS:
-        for value in values:
-            new = cell.rpartition(b",")[0] + b"," + value.encode() if b"," in cell else value.encode()
-            yield Attack(
-                name, file, f"{cell.decode()!r} is {value[:20]!r}", partial(_rewrite, partial(_swap, cell, new))
-            )
     for name, one in INPUTS.items():
         for file in one.files:
             if file.endswith(".csv"):
