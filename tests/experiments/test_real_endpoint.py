@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments import surprisal
-from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.rankings.table import ranking_table
 from tests.experiments.command import TINY, prepared
 from tests.experiments.tiny_language_models import named
@@ -161,38 +159,3 @@ def test_texts_have_the_surprisal_of_the_engine(
     again = surprisal(TEXTS, models=models, **stores)
     assert endpoint.n_requests == before + len(TEXTS)
     assert again.tables["tokens"].equals(result.tables["tokens"])
-
-
-def test_sentences_regions_and_shared_characters_are_those_of_the_engine(
-    root: Path, endpoint: ModelEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ModelEndpoint, "start", "")
-    rows = "x,The old clock|struck nine.\ny,Rain fell.\nx,“Nobody|moved” — then.\n"
-    (tmp_path / "sentences.csv").write_text(f"story,text\n{rows}")
-    study = texts(path=tmp_path / "sentences.csv", group_field="story", regions="|")
-    there = {"source": "api", "base_url": endpoint.url, "model": "real", "key_env": "", "bos": tiny_models.END}
-    here = {"source": "folder", "path": str(root / "e"), "device": "cpu", "bos": tiny_models.END}
-    stores = {"store": tmp_path / "store", "api_store": tmp_path / "answers.db"}
-    its = {"models": {"there": there, "here": here}, "context": "text", "characters": "shared", **stores}
-    result = surprisal(study, **its)
-    for name, column in (("words", "sum_bits"), ("regions", "sum_bits"), ("tokens", "surprisal_nats")):
-        table = result.tables[name]
-        both = [table.loc[table["model"] == model, column].to_numpy() for model in ("there", "here")]
-        np.testing.assert_allclose(*both, rtol=0, atol=5e-6)
-    np.testing.assert_allclose(*result.table["bits_per_character"], atol=1e-5)
-
-
-def test_what_an_endpoint_does_not_take_is_refused_before_it_is_asked(endpoint: ModelEndpoint) -> None:
-    model = {"source": "api", "base_url": endpoint.url, "model": "real", "key_env": ""}
-    before = endpoint.n_requests
-    refused = [
-        ({"window": 8}, "window: is 8"),
-        ({"max_tokens": 8}, "max_tokens: is 8"),
-        ({"method": "pll"}, "run here"),
-    ]
-    for settings, message in refused:
-        with pytest.raises(InputError, match=message):
-            surprisal(["Rain fell."], models={"there": model}, **settings)
-    with pytest.raises(InputError, match="kind: is 'chat'"):
-        surprisal(["Rain fell."], models={"there": model | {"kind": "chat"}})
-    assert endpoint.n_requests == before

@@ -95,17 +95,6 @@ def test_a_second_run_trains_nothing(root: Path, found: ExperimentResult) -> Non
 
 
 @torch_test
-def test_layer_norms_alone_and_one_part(root: Path) -> None:
-    found = run_experiment(
-        *overrides(root, "experiment.trainable=last_norms", "experiment.n_last_blocks=1", "experiment.fold=2")
-    )
-    # weights and biases of two layer norms of a block and of the last one, 32 numbers each
-    assert found.table["n_trained_parameters"].tolist() == [6 * 32]
-    assert found.table["n_held_out_texts"].tolist() == [3]
-    assert any("part 2 of 2 alone" in text for text in found.warnings)
-
-
-@torch_test
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -116,12 +105,6 @@ def test_layer_norms_alone_and_one_part(root: Path) -> None:
 def test_what_is_wrong_is_said(root: Path, override: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_experiment(*overrides(root, override))
-
-
-@torch_test
-def test_a_family_that_takes_no_trees(root: Path) -> None:
-    with pytest.raises(InputError, match="does not take a mask and positions as they are"):
-        run_experiment(*overrides(root, model="bloom"))
 
 
 def test_answers_are_counted_as_a_model_may_write_them() -> None:
@@ -142,14 +125,3 @@ def test_texts_are_held_out_whole_and_once() -> None:
         assert len(fold.training) + len(fold.held_out) == 10
     held_out = np.concatenate([fold.held_out for fold in folds])
     assert len(set(held_out.tolist())) == len(held_out) == 10
-
-
-def test_folds_in_order_with_texts_for_validation() -> None:
-    """Appendix F cuts the first texts into neighbouring parts, and the last ones validate."""
-    study = cloze_study(answers(), columns=COLUMNS)
-    text = study["text_id"].to_numpy().astype(str)
-    cut: dict[str, Any] = {"n_folds": 2, "n_texts": None, "in_order": True, "n_validation_texts": 2}
-    folds = text_folds(study, np.arange(12, dtype=np.intp), rng=np.random.default_rng(0), **cut)
-    assert [sorted(set(text[fold.held_out])) for fold in folds] == [["t0", "t1"], ["t2", "t3"]]
-    assert [sorted(set(text[fold.training])) for fold in folds] == [["t2", "t3"], ["t0", "t1"]]
-    assert [sorted(set(text[fold.validation])) for fold in folds] == [["t4", "t5"]] * 2

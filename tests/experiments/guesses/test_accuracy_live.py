@@ -63,26 +63,6 @@ def test_shards_fill_one_store(root, tmp_path):
     np.testing.assert_array_equal(hits[0] | hits[1], np.isfinite(whole["model_hit"].to_numpy()))
 
 
-def test_the_model_stands_in_the_table(root, tmp_path):
-    settings = [*named(root / "models", "a"), f"experiment.store={tmp_path}", "experiment.posterior=false"]
-    table = prepared(*overrides(root, *settings)).run().table
-    row = table[(table["kind"] == "model") & (table["name"] == "a")]
-    assert row["source"].tolist() == ["played"] * len(row)
-    assert len(row)
-
-
-def test_of_a_long_text_the_model_sees_the_end(root, tmp_path):
-    said, study = live(root, tmp_path, "experiment.live_guesses=null")
-    model = tiny_models.load(root / "models" / "a", bos=tiny_models.END)
-    contexts = [encode(model, [context])[0] for context in guess_contexts(study)]
-    asked = np.isfinite(study["model_hit"].sel(model="a").to_numpy())
-    n_cut = sum(
-        len(tokens) > tiny_models.MAX_TOKENS - 32 for tokens, is_asked in zip(contexts, asked, strict=True) if is_asked
-    )
-    assert n_cut > 0
-    assert f"At {n_cut} it saw the end of a text" in said[0]
-
-
 def test_a_model_here_is_asked_in_text(root, tmp_path):
     """A random model writes nothing that is right; of every text it sees the end."""
     given = ["experiment.answers=text", "experiment.max_tokens=3", "experiment.live_guesses=8"]

@@ -11,9 +11,8 @@ import pytest
 
 from shannon_game import provo
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures, training_losses
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration
-from shannon_game.experiments.papers.provo.tokens import drawn_oracles, token_oracles
+from shannon_game.experiments.papers.provo.tokens import drawn_oracles
 from tests.experiments.studies.cloze import tiny_provo
 
 ORACLE = "Additional_Experiments/Appendix_A/uncertainty_results/cal_metrics_oracle.json"
@@ -75,33 +74,6 @@ def test_halves_of_the_people_against_loops_over_lists(root: Path) -> None:
         assert found[f"ece/appendix A/{name}"] == pytest.approx(error(own), abs=1e-6), name
 
 
-def test_what_was_stored_is_read(root: Path) -> None:
-    found = appendix_calibration(provo(root=root))
-    stored = {name: value for name, value in found.items() if "stored" in name}
-    assert stored == {
-        "ece/appendix D/gpt2/human, as stored": 0.14,
-        "ece/appendix D/oracle1/human, as stored": 0.5,
-        "ece/appendix D/oracle2/human, as stored": 0.4,
-    }
-
-
-def test_losses_by_fold_and_epoch(root: Path) -> None:
-    losses = training_losses(provo(root=root))
-    assert list(losses) == ["1-10", "11-20"]
-    assert losses["11-20"]["training"].tolist() == [4, 3, 2]
-    assert losses["11-20"]["validation"].tolist() == [3, 2, 1]
-
-
-def test_figures_are_those_that_the_files_allow(root: Path, tmp_path: Path) -> None:
-    figures = appendix_figures(provo(root=root))
-    assert list(figures) == ["oracles", "tokens", "training"]
-    titles = [ax.get_title(loc="left") or ax.get_title() for ax in figures["training"].axes]
-    assert titles == ["passages 1-10 left out", "passages 11-20 left out"]
-    shown = [text.get_text() for text in figures["tokens"].axes[0].get_legend().get_texts()]
-    assert shown == ["GPT-2, mean 0.300", "half of the people, mean 0.300", "the other half, mean 0.300"]
-    assert appendix_figures(provo(root=tiny_provo.write(tmp_path))) == {}
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -128,26 +100,3 @@ def test_oracles_of_tokens_are_cut_as_the_code_cuts_them() -> None:
     # the global generator with these seeds, as the paper's code has it
     random.seed(1)
     assert found["boot_2"] == random.choices(tokens, k=20)
-
-
-def test_a_vocabulary_gives_the_oracles_of_tokens(root: Path, tmp_path: Path) -> None:
-    """First letters as tokens: people who give one letter alone are as far from nobody."""
-    tokenizers = pytest.importorskip("tokenizers")
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    pairs = [("\u0120", letter) for letter in letters]
-    names = [*letters, "\u0120", *map("".join, pairs)]
-    model = tokenizers.models.BPE({name: number for number, name in enumerate(names)}, pairs)
-    made = tokenizers.Tokenizer(model)
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.save(str(tmp_path / "tokenizer.json"))
-    lists, errors = token_oracles(provo(root=root), tmp_path / "tokenizer.json")
-    assert len(lists) == 8
-    assert set(errors) >= {"ece/appendix D/oracle1/human", "ece/appendix D/oracle2/human"}
-    for name, (values, _) in lists.items():
-        known = values[~np.isnan(values)]
-        assert len(known), name
-        assert (known >= 0).all()
-        assert "TVD" not in name or (known <= 1).all()
-    (tmp_path / "empty.json").write_text("{}")
-    with pytest.raises(InputError, match="vocabulary: is no tokenizer"):
-        token_oracles(provo(root=root), tmp_path / "empty.json")

@@ -18,7 +18,6 @@ from shannon_game.estimators.cloze import (
 from shannon_game.estimators.cloze.simulation import ClozeSimulation
 from shannon_game.estimators.cloze.split_halves import split_half_top_words
 from shannon_game.estimators.cloze.words import FAILED
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.papers.provo.quirks import (
     PUBLISHED,
     PUBLISHED_RAW,
@@ -67,18 +66,6 @@ def test_in_place_splits_start_from_what_the_first_left() -> None:
     assert tvd_between_split_halves(split)[1, 0] == pytest.approx(
         slow.tvd(*slow.published_split(left, 5, len(left) // 2))
     )
-
-
-def test_halves_larger_than_the_answers_are_refused() -> None:
-    three = counts([list("aab")])
-    with pytest.raises(InputError, match="a context has 3 answers, too few for a half of 3"):
-        legacy_split_halves(three, [0], size=3)
-    # of three answers one is odd, unless it may stay in the second oracle
-    assert legacy_split_halves(three, [0], size=3, remove_odd=False).first.tolist() == [[2, 1]]
-    with pytest.raises(InputError, match="a context has 0 answers"):
-        legacy_split_halves(count_words([0], [1], [2], n_contexts=2), [0], size="half")
-    # a single answer is odd: it is removed, and both halves are empty
-    assert not legacy_split_halves(counts([["a"]]), [0], size="half").first.any()
 
 
 def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
