@@ -1,4 +1,4 @@
-"""Damage by chance to files that the toolkit wrote: one line that says so, or the right result; a user's files stay."""
+"""Damage by chance to folders of runs: one line that says so, or the right result; a user's files stay."""
 
 from __future__ import annotations
 
@@ -14,25 +14,11 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
-from shannon_game.experiments import bundle, cloze_simulated, perplexity, run
-from shannon_game.experiments.harness.pseudonyms import pseudonymous
-from shannon_game.experiments.studies.cloze.file import cloze_file, save_cloze_study
-from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
-from shannon_game.inference.api.calls import Call
-from shannon_game.inference.api.store import AnswerStore
-from shannon_game.inference.examples import normal_model, stand_in_posterior
-from shannon_game.inference.posterior.kept import keep_fits, kept
-from shannon_game.inference.posterior.replicates import run_replicates
-from shannon_game.inference.posterior.storage import load_posterior, save_posterior
-from tests.estimators.comparison.comparison_studies import small_study
+from shannon_game.experiments import run
 from tests.experiments.command import TINY
-from tests.experiments.studies.hostile.test_hostile_inputs import in_time
 from tests.experiments.test_users_files import hashes
-from tests.inference.store.test_store import OPERATION, filled
 
 OWN = {"own.txt": "mine", "figures/own.svg": "<svg/>", "model/weights.bin": "w", ".fits-own/x.nc": "x"}
 """A user's files beside the toolkit's."""
@@ -110,130 +96,6 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(
         path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).as_posix() not in OWN
     )
-
-
-# ------------------------------------------------------------------------------------------------- what is written
-
-STUDY = small_study()
-CLOZE = cloze_simulated(n_items=4, families=["mixture"])
-POSTERIOR = stand_in_posterior(normal_model())
-
-
-def _posterior(folder: Path) -> object:
-    found = load_posterior(folder / "p.nc").posterior
-    return {name: found[name].to_numpy().tolist() for name in found.data_vars}
-
-
-def _kept(folder: Path) -> object:
-    with keep_fits(folder):
-        found = kept(normal_model(), {"seed": 1}, lambda: POSTERIOR)
-    return {name: found.posterior[name].to_numpy().tolist() for name in found.posterior.data_vars}
-
-
-def _replicates(folder: Path) -> object:
-    tasks = [{"cell": cell, "seed": seed} for cell in ("a", "b") for seed in (1, 2)]
-    return run_replicates(_squared, tasks, path=folder / "r.jsonl", settings={"n": 1})
-
-
-def _squared(task: Any) -> list[dict[str, Any]]:
-    return [{"value": task["seed"] ** 2 / 3, "name": f"{task['cell']}x"}]
-
-
-def _stored(folder: Path) -> object:
-    store, _, keys = filled(folder)
-    return {name: [np.asarray(row).tolist() for row in values] for name, values in store.read(OPERATION, keys).items()}
-
-
-def _answers(folder: Path) -> object:
-    found = []
-    with AnswerStore(folder / "answers.db") as store:
-        for number in range(8):
-            call = Call("completions", {"n": number}, f"{number:064d}", 1, 1)
-            if not store.answers(call):
-                attempt = store.begin(call.key, 0.1, 100.0)
-                store.keep(attempt or 0, call, json.dumps({"text": f"word {number} of 8" * 20}), 0.1)
-            found += store.answers(call)
-    return found
-
-
-def _bundle(folder: Path) -> object:
-    study = pseudonymous(STUDY)[0]
-    bundle(study, perplexity(study), folder / "paper")
-    return (folder / "paper" / "tables").is_dir()
-
-
-def saved(write: Callable[[Path], object], read: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Write once, then read."""
-
-    def both(folder: Path) -> object:
-        if not any(path.name not in OWN for path in folder.glob("*.nc*")) and not (folder / ".written").exists():
-            write(folder)
-            (folder / ".written").write_text("")
-        return read(folder)
-
-    return both
-
-
-STORES: dict[str, Callable[[Path], object]] = {
-    "comparison study": saved(
-        lambda folder: save_comparison_study(STUDY, folder / "s.nc"),
-        lambda folder: comparison_file(path=folder / "s.nc").drop_attrs().to_dict(),
-    ),
-    "cloze study": saved(
-        lambda folder: save_cloze_study(CLOZE, folder / "s.nc"),
-        lambda folder: cloze_file(path=folder / "s.nc").drop_attrs().to_dict(),
-    ),
-    "posterior": saved(lambda folder: save_posterior(POSTERIOR, folder / "p.nc"), _posterior),
-    "kept fits": _kept,
-    "replicates": _replicates,
-    "store": _stored,
-    "answers": _answers,
-    "bundle": _bundle,
-}
-
-
-def outcome(name: str, how: str, rng: random.Random, home: Path) -> str:
-    """What came of reading, or going on with, what was written and then damaged."""
-    work, folder = STORES[name], home / "folder"
-    folder.mkdir()
-    wanted = work(folder)
-    if name not in ("bundle", "store"):
-        for own, text in OWN.items():
-            (folder / own).parent.mkdir(exist_ok=True)
-            (folder / own).write_text(text)
-    path = rng.choice([path for path in files_of(folder) if path.name not in (".written", ".running")])
-    before = hashes(folder)
-    damage(rng, path, how)
-    damaged = hashes(folder)
-    place = f"{path.relative_to(folder)}"
-    try:
-        with in_time():
-            found = work(folder)
-    except InputError as error:
-        if not str(error).isprintable():
-            return f"wrong: no line: {str(error)!r}"
-        lost = {name: sha for name, sha in damaged.items() if hashes(folder).get(name) != sha}
-        return f"wrong: {place}: refused, and gone: {sorted(lost)}" if lost else "refused"
-    except BaseException as error:
-        return f"wrong: {place}: {type(error).__name__}: {str(error)[:300]}"
-    after = hashes(folder)
-    own = {name: after.get(name) for name in OWN if name in before}
-    if own != {name: before[name] for name in own}:
-        return f"wrong: {place}: a user's file changed"
-    return "read" if repr(found) == repr(wanted) else f"wrong: {place}: another result"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STORES)
-def test_damage_is_told_or_mended(name: str, tmp_path: Path, seed_offset: int) -> None:
-    wrong = {}
-    for number in range(3 * len(DAMAGE)):
-        how = DAMAGE[number % len(DAMAGE)]
-        (home := tmp_path / str(number)).mkdir()
-        found = outcome(name, how, random.Random(crc32(f"{name} {number} {seed_offset}".encode())), home)
-        if found.startswith("wrong"):
-            wrong[number, how] = found
-    assert wrong == {}
 
 
 # ------------------------------------------------------------------------------------------------- run folders

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from shannon_game import cloze_simulated, improve, tvd
-from shannon_game.estimators.cloze.distributions import count_words
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.tvd import posterior as tvd_bayes
-from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
-from shannon_game.experiments.harness.bayes import BayesianSettings
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -133,38 +127,3 @@ def test_a_notebook_gives_the_numbers_of_the_command() -> None:
         (tvd(study, item=["1:2", "2"]), ["+exp=tvd", "experiment.item=['1:2','2']"]),
     ):
         pd.testing.assert_frame_equal(made.table, run_experiment(*overrides, *SIMULATED).table)
-
-
-@pytest.mark.parametrize(
-    ("more_draws", "passes", "sampled"),
-    [(4, [True], [1]), (4, [False, True], [1, 4]), (4, [False] * 3, [1, 4, 8]), (1, [False], [1])],
-)
-def test_what_misses_the_gate_is_sampled_longer_twice_at_most(
-    more_draws: int, passes: list[bool], sampled: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    times: list[int] = []
-    accepted: list[float] = []
-    verdicts = iter(passes)
-
-    def draw_posterior(settings: Any, model: Any, purpose: str, *, times_draws: int, target_accept: float) -> int:
-        times.append(times_draws)
-        accepted.append(target_accept)
-        return times_draws
-
-    monkeypatch.setattr(tvd_bayes.bayes, "draw_posterior", draw_posterior)
-    monkeypatch.setattr(tvd_bayes, "group", lambda idata, name: idata)
-    monkeypatch.setattr(
-        tvd_bayes, "tvd_posterior", lambda idata, data, rng: SimpleNamespace(idata=idata, judged=lambda: idata)
-    )
-    monkeypatch.setattr(
-        tvd_bayes, "check_convergence", lambda idata, gate: SimpleNamespace(passed=next(verdicts), n_divergent=3)
-    )
-    counts = count_words(np.zeros(2, int), np.array([0, 1]), np.array([3, 2]), n_contexts=1)
-    settings = BayesianSettings(sampler="pymc")
-    fit = WordPairFits(settings, more_draws=more_draws).fit(counts, counts, "a test")
-    posterior, found = fit.posterior, fit.convergence
-    assert times == sampled
-    # after divergent draws the steps are shorter
-    np.testing.assert_allclose([1 - accept for accept in accepted], 0.1 / 2.0 ** np.arange(len(sampled)))
-    assert posterior.idata == sampled[-1]
-    assert found.passed == passes[-1]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game import cloze_simulated, cloze_study, mixture, provo
+from shannon_game import cloze_simulated, cloze_study, mixture
 from shannon_game.estimators.errors import InputError
 
 TINY = ("study=cloze_simulated", "study.n_items=24", "study.items_per_text=4", "study.vocab_size=40")
@@ -40,17 +38,6 @@ def test_people_have_the_weight_of_the_words_that_they_alone_know(share: float) 
     expected = -share * np.log(share / 2) - (1 - share) * np.log(1 - share)
     assert row["loss_both_nats"] == pytest.approx(expected, abs=1e-3)
     assert row["gain_nats"] > 0
-
-
-@pytest.mark.slow
-def test_the_public_answers(provo_root: Path) -> None:
-    found = mixture(provo(root=provo_root), players=["gpt2"])
-    table = found.table.set_index("probability")
-    # the loss of the words as scored is lower than that of 1,000 samples, and people's answers lower both
-    assert table.loc["scored", "loss_model_nats"] < table.loc["samples", "loss_model_nats"]
-    assert (table["gain_lower_nats"] > 0).all()
-    assert table.loc["scored", "gain_nats"] == pytest.approx(0.2695, abs=1e-3)
-    assert list(table["n_contexts"]) == [797, 797]
 
 
 def test_what_is_refused() -> None:

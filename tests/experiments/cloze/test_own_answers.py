@@ -19,7 +19,6 @@ ANSWERS = {
     "S2": ["the old house", "house", "house", "idk", ""],
     "S3": ["dog", "dog", "cat", "cat", "emu"],
 }
-MODEL = {"S1": ["schnee"] * 4, "S2": ["house", "home", "home", "old"], "S3": ["dog", "cat", "cat", "yak"]}
 
 
 def own_study(

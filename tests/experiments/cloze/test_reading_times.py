@@ -12,7 +12,6 @@ import xarray as xr
 from shannon_game import cloze_simulated, cloze_study, reading_times, text_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.reading_times import PEOPLE
-from tests.experiments.command import prepared
 
 N_TEXTS, PER_TEXT = 40, 12
 SIMULATED = {"n_items": N_TEXTS * PER_TEXT, "items_per_text": PER_TEXT, "families": ["same", "ranks"]}
@@ -76,29 +75,6 @@ def test_slopes_that_are_put_in_come_out(study: xr.Dataset, tmp_path: Path) -> N
     items = result.tables["items"]
     np.testing.assert_allclose(items["surprisal_nats_people"], surprisal_of(study))
     assert (items["n_times"] == 12).all()
-
-
-def test_what_a_run_writes_and_leaves_out(tmp_path: Path) -> None:
-    arguments = ("study=cloze_simulated", "study.n_items=60", "study.items_per_text=6", "study.families=[ranks]")
-    study = prepared("+exp=reading_times", *arguments).study
-    path = write(tmp_path / "times.csv", study, 10, 0, n_readers=2, log_frequency=1.5)
-    table = pd.read_csv(path)
-    table["log_frequency"] = np.arange(len(table)) % 7 + 0.5
-    table.loc[9, "log_frequency"] = np.nan
-    table.loc[0, "time"] = np.nan
-    table.loc[1, "time"] = 0
-    more = pd.DataFrame({"text_id": ["nowhere"], "word_num": [3], "time": [200.0], "who": ["r0"], "log_frequency": [2]})
-    pd.concat([table, more]).to_csv(path, index=False)
-    settings = (
-        *("+exp=reading_times", *arguments, f"experiment.times={path}", "experiment.controls=[log_frequency]"),
-        *("experiment.scale=log", "experiment.columns.participant=who", "output.dpi=40"),
-    )
-    job = prepared(*settings)
-    result = job.run()
-    said = " ".join(result.warnings)
-    for reason in ("1 times are of words", "2 rows have no time or zero", "1 times have an empty cell of a control"):
-        assert reason in said
-    assert "log_frequency beside surprisal" in result.text
 
 
 def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) -> None:

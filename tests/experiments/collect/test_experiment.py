@@ -7,32 +7,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-import shannon_game.experiments.collect.experiment as module
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.database import existing_database
-from shannon_game.experiments.collect.server import app_of
 from shannon_game.experiments.collect.tables import Question, Study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
-from tests.experiments.collect.players import Player
 from tests.experiments.command import prepared, run_experiment
-
-
-def test_the_command_serves_the_demonstration_and_counts_what_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def one_player(collection: Collection) -> None:
-        player = Player(app_of(collection), "cloze")
-        player.to_play()
-        player.play_all("the")
-
-    monkeypatch.setattr(module, "serve", one_player)
-    database = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
-    result = run_experiment("+exp=collect", database, "experiment.n_questions=2", "experiment.training_rounds=0")
-    assert result.table["n_answers"].tolist() == [2]
-    assert result.table["state"].tolist() == ["after"]
-    assert "1 session of collect_demo, 0 of them complete, with 2 answers" in result.text
 
 
 def test_a_plan_that_names_its_study_is_all_that_the_command_needs(

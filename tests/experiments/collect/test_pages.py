@@ -112,10 +112,8 @@ def test_who_withdraws_is_deleted_and_counted_without_a_name(
     goes.to_play("?PROLIFIC_PID=goes&STUDY_ID=s&SESSION_ID=t")
     goes.answer("the")
     n_before = len(answers(database))
-    assert 'href="/withdraw"' in goes.page.text
     assert Player(made, "cloze").get("/withdraw").url.path == "/"
     goes.get("/withdraw")
-    assert "Delete everything" in goes.page.text
     assert len(answers(database)) == n_before
     csrf = csrf_of(goes.page)
     assert goes.client.post("/withdraw", data={"csrf": "guessed"}).status_code == 403
@@ -123,7 +121,6 @@ def test_who_withdraws_is_deleted_and_counted_without_a_name(
     with caplog.at_level("INFO", logger="shannon-game"):
         goes.page = goes.client.post("/withdraw", data={"csrf": csrf})
     assert goes.page.url.path == "/withdrawn"
-    assert "Everything that was stored about you is deleted" in goes.page.text
     assert [record.message for record in caplog.records if record.name == "shannon-game"] == [
         "a participant withdrew; everything of theirs was deleted"
     ]

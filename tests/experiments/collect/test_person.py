@@ -9,13 +9,12 @@ from sqlalchemy import func, inspect, select, text
 
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.demo import collect_demo
-from shannon_game.experiments.collect.export import tidy_answers
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
 from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
-from tests.experiments.collect.players import Player, logged_in, order_of
+from tests.experiments.collect.players import Player, logged_in
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
 ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
@@ -178,17 +177,3 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     finish(again, "70")
     assert again.page.url.path == "/thanks"
     opened.close()
-
-
-def test_a_guesser_may_give_up_after_a_guess(database: Database) -> None:
-    made = site(database, game="guess_until_right", n_questions=1, training_rounds=0, attention_share=0)
-    player = Player(made, "guess_until_right")
-    order = order_of(player.to_play())
-    assert "I give up" not in player.page.text
-    assert player.post("/play", order=order, step="0", give_up="1").status_code == 422
-    player.post("/play", order=order, step="0", word="zebra")
-    assert "I give up" in player.page.text
-    assert "Not found (guesses: 1)" in player.post("/play", order=order, step="1", give_up="1").text
-    with database.read() as transaction:
-        [row] = tidy_answers(transaction, "guess_until_right", study_ids=[1]).to_dict("records")
-    assert (row["guess"], row["right"], row["correct"]) == ("zebra", False, False)

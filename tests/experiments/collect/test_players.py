@@ -58,20 +58,6 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
         run_experiment(*command)
 
 
-def test_the_loader_gives_the_kind_of_its_game(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'c.sqlite'}"
-    run_experiment(
-        "+exp=collect", *TINY, "experiment.players=exact", f"experiment.database={url}", "experiment.game=cloze"
-    )
-    assert collected_study(url=url, game="cloze").attrs["kind"] == "cloze"
-    with pytest.raises(
-        InputError, match="study: is 'collected', which gave a cloze study; perplexity needs a comparison"
-    ):
-        run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "study.game=cloze")
-    with pytest.raises(InputError, match="game: is 'comparison', of which there are no answers; there are of cloze"):
-        run_experiment("+exp=perplexity", "study=collected", f"study.url={url}")
-
-
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +19,7 @@ from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
 from shannon_game.inference.lm.translation import shares_tokenizer
-from shannon_game.inference.store.keys import OperationKey, canonical_json
-from tests.experiments.command import command, config, environment, prepared, run_experiment
+from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
 from tests.same import assert_same_study
@@ -254,33 +248,6 @@ def test_what_is_not_exact_is_refused(root: Path, tmp_path: Path) -> None:
 def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         build(*overrides(root, tmp_path), *settings)
-
-
-@pytest.mark.slow
-def test_killed_and_run_again_nothing_is_computed_twice(root: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    settings = [*overrides(root, store, "a"), "experiment.n_contexts=40", "experiment.items_per_batch=1"]
-    slow = "import time, shannon_game.inference.lm.stored as m\nreal = m.Store.append\n"
-    slow += "def append(*a, **k):\n    time.sleep(.2)\n    return real(*a, **k)\nm.Store.append = append"
-    process = subprocess.Popen(
-        command(*settings, patch=slow), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    deadline = time.monotonic() + 600
-    while len(list(store.glob("candidates-*/*.arrow"))) < 3 and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    before = len(list(store.glob("candidates-*/*.arrow")))
-    assert 3 <= before < 40
-    result = build(*settings)
-    assert f"{40 - before} results were computed, {before} were in the store" in result.text
-    (folder,) = store.glob("candidates-*")
-    # the code of what was computed is in the key too, and stands beside the results
-    described = json.loads((folder / "operation.json").read_text(encoding="ascii"))
-    operation = OperationKey("candidates", canonical_json(described))
-    assert folder.name.endswith(operation.digest[:16])
-    assert described["model"] == tiny_models.load(root / "a", bos=tiny_models.END).identity
-    assert described["parameters"] == {"n_candidates": 9, "seed": 0}
 
 
 # ---------------------------------------------------------------------------------------------- the cuts

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game import lm_game, practice, simulated
+from shannon_game import practice, simulated
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.practice import practice_answers
 
@@ -40,13 +38,6 @@ def test_practice_that_is_there_is_found(study: xr.Dataset) -> None:
     assert same["last_quarter_nats"] > same["first_quarter_nats"]
     nothing = practice(practised(study, 0.0, shuffled=True)).table.set_index("answers").loc["the same questions"]
     assert abs(nothing["slope_nats"]) < 0.01
-
-
-def test_the_public_answers(lm_game_root: Path) -> None:
-    table = practice(lm_game(root=lm_game_root)).table.set_index("answers")
-    # the automatic answers are no practice: 1,640 - 584
-    assert table.loc["all", "n_responses"] == 1056
-    assert table.loc["the same questions", "lower_nats"] < 0 < table.loc["the same questions", "upper_nats"]
 
 
 def test_slow_answers_that_are_better(study: xr.Dataset) -> None:

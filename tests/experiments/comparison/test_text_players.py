@@ -15,7 +15,6 @@ import xarray as xr
 
 from shannon_game import comparison_file, perplexity
 from shannon_game.estimators.comparison import HUMAN, estimate_gap, estimate_perplexity, round_reports
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.text_players.pairs import TextPlayersSettings, asked_pairs
 from shannon_game.inference.text.prompts import shown
 from shannon_game.models import participant_data
@@ -191,27 +190,6 @@ def test_what_cannot_be_read_is_counted_listed_and_left_out(tmp_path: Path) -> N
     result.files["studies"](tmp_path / "studies")
     back = comparison_file(path=tmp_path / "studies" / "api_verbalised.nc")
     assert back.sizes["response"] == 2 * len(pairs.target) - sum(lost)
-
-
-def test_an_option_that_is_not_listed_counts_as_the_last_one(tmp_path: Path) -> None:
-    _, result, _ = played(
-        tmp_path, "experiment.ways=options", "+models.api.top_logprobs=2", says=lambda *_: ("A", {"A": 0.8, "The": 0.1})
-    )
-    table = result.table.set_index(["way", "rounding"])
-    assert table.loc[("options", "none"), "position_bias_nats"] == pytest.approx(np.log(8))
-
-
-def test_a_study_without_answers_needs_to_be_told_what_to_ask(tmp_path: Path) -> None:
-    study = prepared("+exp=perplexity", *SMALL).study.isel(response=slice(0))
-    with pytest.raises(InputError, match=r"experiment\.candidates=10 asks about the first"):
-        asked_pairs(study, TextPlayersSettings())
-    pairs = asked_pairs(study, TextPlayersSettings(candidates=3))
-    asked = np.flatnonzero((study["item_set"].to_numpy() != "") & study["selected"].to_numpy())
-    assert pairs.position.tolist() == np.repeat(asked, 3).tolist()
-    assert pairs.candidate.tolist() == [0, 1, 2] * len(asked)
-    few = asked_pairs(study, TextPlayersSettings(candidates=8, pairs_per_item=2))
-    assert np.bincount(few.position).max() == 2
-    assert len(few.target) == 2 * len(asked)
 
 
 @pytest.fixture(scope="module")

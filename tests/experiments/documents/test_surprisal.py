@@ -291,20 +291,6 @@ def test_pseudo_log_likelihoods_have_columns_of_their_own(method: str, tmp_path:
     assert result.table["pseudo_perplexity"].iloc[0] == pytest.approx(np.exp(-total / len(tokens)))
 
 
-def test_a_method_takes_its_own_models_and_settings(root: Path, tmp_path: Path) -> None:
-    tiny_models.save_masked(tmp_path / "bert", "bert")
-    with pytest.raises(InputError, match=r"experiment\.method=pll"):
-        experiments.surprisal(["Rain fell."], models=[str(tmp_path / "bert")], store=tmp_path / "store")
-    refused: list[tuple[list[str], dict[str, int], str]] = [
-        ([str(root / "a")], {}, "fills no masks"),
-        ([], {}, "needs masked models"),
-        ([str(tmp_path / "bert")], {"window": 20}, "experiment.window: is 20"),
-    ]
-    for models, settings, message in refused:
-        with pytest.raises(InputError, match=message):
-            experiments.surprisal(["Rain fell."], models=models, store=tmp_path / "store", method="pll", **settings)
-
-
 def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
     (tmp_path / "five.txt").write_text("the cat sat\nthe dog sat\na cat ran\nthe cat ran\na dog sat\n")
     ngram = {"source": "ngram", "path": str(tmp_path / "five.txt"), "order": 2}

@@ -12,7 +12,6 @@ import pytest
 
 from shannon_game.experiments.first_steps import doctor as doctor_module
 from shannon_game.experiments.first_steps import machine
-from shannon_game.experiments.first_steps.doctor import doctor, report
 from shannon_game.experiments.first_steps.machine import Finding
 from tests.experiments.command import environment
 
@@ -63,27 +62,6 @@ def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     broken = next(each for each in machine.data() if each.name == "provo")
     assert broken.problem == "1 of 3 files missing, such as b; 1 of 3 files with another content, such as a"
     assert broken.cure
-
-
-def test_little_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda folder: type("usage", (), {"free": 2e8})())
-    monkeypatch.setattr(machine, "_memory_gb", lambda: 0.5)
-    found = {each.name: each for each in machine.resources()}
-    assert {name for name, each in found.items() if each.problem} == {"memory", "disk, outputs here", "disk, caches"}
-    assert all(each.cure for each in found.values() if each.problem)
-
-
-@pytest.mark.parametrize("problem", ["", "is broken"])
-def test_problems_stand_first_and_give_the_exit_code(
-    problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sections = {"this": [Finding("a", "well"), Finding("b", "seen", problem, problem and "mend it")]}
-    monkeypatch.setattr(doctor_module, "look", lambda gpu: sections)
-    assert doctor(["--no-gpu"]) == bool(problem)
-    text = capsys.readouterr().out
-    assert text == report(sections)
-    first = ["1 problem", "  b: is broken", "    -> mend it"] if problem else ["0 problems"]
-    assert text.splitlines()[: len(first)] == first
 
 
 @pytest.mark.subprocess

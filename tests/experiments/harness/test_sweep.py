@@ -105,10 +105,3 @@ def test_one_failed_job_does_not_stop_the_others(tmp_path):
     assert (folder / "0/status.json").stat().st_mtime_ns == before
     assert "job 0: done before, skipped" in done.stderr
     assert "job 1: done before" not in done.stderr
-
-
-def test_a_lost_table_is_a_missing_job(tmp_path):
-    make_job(tmp_path, 0)
-    make_job(tmp_path, 1)
-    (tmp_path / "1" / "table.csv").unlink()
-    assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from shannon_game import provo
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration
 from shannon_game.experiments.papers.provo.tokens import drawn_oracles
 from tests.experiments.studies.cloze import tiny_provo
@@ -72,22 +71,6 @@ def test_halves_of_the_people_against_loops_over_lists(root: Path) -> None:
     found = appendix_calibration(provo(root=root))
     for name, own in pairs.items():
         assert found[f"ece/appendix A/{name}"] == pytest.approx(error(own), abs=1e-6), name
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"epoch": 1}, "list"),
-        ([{"Training Loss": 1.0}], r"Valid\. Loss"),
-        ([{"Training Loss": "1", "Valid. Loss": 1}], "Training Loss: is '1'"),
-        ([3], "is 3"),
-    ],
-)
-def test_malformed_losses(content: object, message: str, tmp_path: Path) -> None:
-    folder = tiny_provo.write(tmp_path)
-    write(folder / TRAINING.format("1-10"), content)
-    with pytest.raises(InputError, match=message):
-        provo(root=folder)
 
 
 def test_oracles_of_tokens_are_cut_as_the_code_cuts_them() -> None:

@@ -9,7 +9,6 @@ import xarray as xr
 from shannon_game.estimators.cloze import (
     WordCounts,
     count_words,
-    normalise_words,
     relative_frequencies,
     simulate_cloze_study,
     tvd_between_split_halves,
@@ -17,10 +16,7 @@ from shannon_game.estimators.cloze import (
 )
 from shannon_game.estimators.cloze.simulation import ClozeSimulation
 from shannon_game.estimators.cloze.split_halves import split_half_top_words
-from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.experiments.papers.provo.quirks import (
-    PUBLISHED,
-    PUBLISHED_RAW,
     legacy_columns,
     legacy_split_halves,
 )
@@ -100,23 +96,3 @@ def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
             slow.entropy([word for word in people if word != "BLANK"])
         )
         assert columns.predictors["model_entropy"][item] == pytest.approx(slow.entropy(model))
-
-
-@pytest.mark.parametrize(
-    ("rules", "text", "word"),
-    [
-        (PUBLISHED, "don't", "don't"),
-        (PUBLISHED, FAILED, FAILED.lower()),
-        (PUBLISHED, "", ""),
-        (PUBLISHED, "?", "?"),
-        (PUBLISHED_RAW, "The\nend", "theend"),
-        (PUBLISHED_RAW, " L\u0130CENSE!", "license"),
-        (PUBLISHED_RAW, "don't know", "dont"),
-        # the paper's code splits at spaces only
-        (PUBLISHED_RAW, "a\tb c", "a\tb"),
-    ],
-)
-def test_words(rules: object, text: str, word: str) -> None:
-    done = normalise_words([text], rules)
-    assert done.words.tolist() == [word]
-    assert not done.missing[0]

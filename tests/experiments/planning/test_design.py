@@ -71,22 +71,6 @@ def test_a_run_writes_designs_curves_and_a_paragraph(tmp_path: Path) -> None:
     assert f"about {row['n_contexts'] / row['n_people']:.0f} bets a person; " in bets
 
 
-def test_a_budget_that_reaches_nothing_says_how_far_it_reaches(contexts: xr.Dataset) -> None:
-    result = design(
-        contexts, games=("bridge", "bets"), contexts=(20,), answers=4, comparisons=6, bets=1, n_screen=4,
-        n_replicates=4, width_nats=0.01,
-    )  # fmt: skip
-    assert not result.table["recommended"].any()
-    assert (
-        "For the loss of people's belief, none of the sizes tried within the budget** keeps a width of 0.01 nats"
-        in result.text
-    )
-    assert "The narrowest in the budget" in result.text
-    assert any("no design" in text for text in result.warnings)
-    poor = design(contexts, games="bets", contexts=20, bets=1, n_screen=3, n_replicates=3, budget_minutes=1.0)
-    assert "Every design costs more than the budget; the cheapest takes 13 minutes." in poor.text
-
-
 def test_adaptive_questions_take_what_they_take(contexts: xr.Dataset) -> None:
     changes = {"contexts": 30, "answers": 8, "comparisons": 14, "n_screen": 3, "n_replicates": 4, "width_nats": 2.5}
     result = design(contexts, games="bridge", questions="adaptive", loss_of="asked", **changes)

@@ -63,17 +63,6 @@ def test_from_consent_to_completion_code(
         assert 0 <= answer.client_ms <= answer.server_ms + 50
 
 
-def test_the_field_says_at_every_key_whether_it_holds_a_token(
-    site: Callable[..., Site], person: Callable[..., Person]
-) -> None:
-    player = person(site(training_rounds=0, attention_share=0), "top1", "keyboard")
-    player.to_play()
-    live = player.page.locator(".live")
-    for key, text in ((" ", "“·” is a token"), ("t", "“·t” is a token"), ("qx", "“·tqx” is not a token")):
-        player.page.keyboard.type(key)
-        live.filter(has_text=text).wait_for()
-
-
 def test_what_is_not_bet_lies_on_anything_else(site: Callable[..., Site], person: Callable[..., Person]) -> None:
     here = site(training_rounds=0, attention_share=0)
     player = person(here, "bets", "keyboard")

@@ -9,7 +9,6 @@ import pytest
 
 from shannon_game import norms
 from shannon_game.estimators.cloze import validate_cloze_study
-from shannon_game.estimators.documents import validate_documents_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cloze.norms import CORPORA
 from tests.conftest import DATA
@@ -21,14 +20,6 @@ MEASURES = [(name, measure) for name, corpus in CORPORA.items() for measure in c
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_all(tmp_path_factory.mktemp("norms"))
-
-
-@pytest.mark.parametrize("name", [name for name, corpus in CORPORA.items() if corpus.texts])
-def test_texts_are_those_that_were_read(root: Path, name: str) -> None:
-    study = validate_documents_study(norms(data=name, root=root / name, form="texts"))
-    assert study["text"].to_numpy().tolist() == SENTENCES
-    first = "1-1-Adv-1" if name == "onestop" else "1"
-    assert study["document"].to_numpy()[0] == first
 
 
 @pytest.mark.parametrize(("name", "measure"), MEASURES)

@@ -14,7 +14,6 @@ import xarray as xr
 from shannon_game import cloze_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
-from shannon_game.experiments.cloze.settings import PlayerSettings, chosen_models
 
 ANSWERS = pd.DataFrame(
     {
@@ -115,13 +114,6 @@ def test_samples_of_the_harness(tmp_path: Path, named: bool) -> None:
     records = [record(1, ["book", "cover"], [-1.97, -4.0], named=named), record(0, ["tree"], [-1.58], named=named)]
     found = study(tmp_path / "samples_mine.jsonl", "".join(json.dumps(each) + "\n" for each in records))
     assert logprobs(found) == [-1.58, -1.97]
-
-
-def test_a_model_with_scores_alone_is_no_player(tmp_path: Path) -> None:
-    found = study(tmp_path / "lp.csv", PANGOLING, **LP)
-    assert chosen_models(PlayerSettings(), found, needed=False) == []
-    with pytest.raises(InputError, match="unknown model 'gpt2'"):
-        chosen_models(PlayerSettings(players="gpt2"), found)
 
 
 LP = {"scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"}}

@@ -16,10 +16,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
 from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
-from shannon_game.experiments.studies.comparison.lm_game import lm_game
-from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
 from tests.estimators.comparison.comparison_studies import small_study
-from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder
 
 STRANGE = [" cat", "\x00", "\\", "\\u0041", "\ufffd", "😀", "", "\n\r\t", "\\u0000 \x00", " Zürich", "nan", "None"]
 
@@ -83,20 +80,6 @@ def test_a_study_comes_back_as_it_was(make: Callable[[], xr.Dataset], tmp_path: 
 
 
 # ---------------------------------------------------------------------------------- the layout of the game
-
-GAME = {**CONFIG, "participants": "all"}
-
-
-def test_the_games_own_loader_reads_what_was_written(tmp_path: Path) -> None:
-    first = lm_game(**{**GAME, "root": str(write_folder(tmp_path / "public"))})
-    folder = write_lm_game(first, tmp_path / "written")
-    second = lm_game(**{**GAME, "root": str(folder)})
-    variables = ["context", "target_token", "candidate_token", "participant", "report", "automatic", "row_id"]
-    for name in (*variables, "item", "model", "item_set", "in_reference", "response_item", "response_candidate"):
-        assert second[name].values.tolist() == first[name].values.tolist(), name
-    for name in ("target_logprob", "candidate_logprob"):
-        np.testing.assert_array_equal(second[name].values, first[name].values)
-    assert second.attrs["generator"] == first.attrs["generator"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,8 @@ from shannon_game.estimators.comparison import validate_comparison_study
 from shannon_game.estimators.comparison.study import same_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes, response_positions
-from shannon_game.experiments.harness.job import load_study
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.lm_game_archive import MANIFEST
-from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import (
     ANNA,
     BORIS,
@@ -40,12 +37,6 @@ def tiny(root: Path, **settings: Any) -> xr.Dataset:
 def counts(study: xr.Dataset, text: str) -> list[int | None]:
     """Counts of the notes that hold a text."""
     return [note["count"] for note in notes(study) if text in note["text"]]
-
-
-def warnings(study: xr.Dataset) -> list[str]:
-    """Texts of the warnings, without the one that a study made here always has."""
-    texts = [note["text"] for note in notes(study) if note["level"] == "warning"]
-    return [text for text in texts if "differ from the published ones" not in text]
 
 
 # ------------------------------------------------------------------------------------------- real data
@@ -102,14 +93,6 @@ def test_the_manifest_is_that_of_the_real_files(lm_game_root: Path, tmp_path: Pa
 # ------------------------------------------------------------------------------------------- tiny study
 
 
-def test_the_command_gives_what_the_function_gives(tmp_path: Path) -> None:
-    root = write_folder(tmp_path)
-    # sets given on the command line are all sets
-    sets = "study.sets={first:[100,101],second:[103,105]}"
-    cfg = config("+exp=perplexity", "study=lm_game", f"study.root={root}", sets, "study.reference=[100,102]")
-    assert load_study(cfg.study, kind="comparison").identical(tiny(root))
-
-
 def test_a_tiny_study_in_full(tmp_path: Path) -> None:
     study = tiny(write_folder(tmp_path))
     validate_comparison_study(study)
@@ -149,33 +132,6 @@ def test_filters(tmp_path: Path, settings: dict[str, Any], rows: list[int]) -> N
     dropped = sum(n["count"] for n in notes(study) if n["text"].startswith("answers left out"))
     assert dropped == len(contents()[RESPONSES]) - len(rows)
     assert counts(study, "answers used") == [len(rows)]
-
-
-def different_tokens(data: dict[str, Any]) -> None:
-    """Boris saw candidate 0 of question 103, now another token with the target's string."""
-    data["generated_token_strs"][0] = data["correct_token_str"]
-    data["generated_logprobss"][1][0] = data["correct_logprobs"][1] - 0.5
-    data["generation_probs"][0] = math.exp(data["generated_logprobss"][1][0])
-
-
-@pytest.mark.parametrize(
-    ("automatic", "change", "kept"),
-    [
-        ("keep", None, True),
-        ("drop_different_token", None, True),
-        ("drop", None, False),
-        ("keep", different_tokens, True),
-        ("drop_different_token", different_tokens, False),
-        ("drop", different_tokens, False),
-    ],
-)
-def test_automatic_answers(tmp_path: Path, automatic: str, change: Callable[[Any], None] | None, kept: bool) -> None:
-    root = write_folder(tmp_path, broken(question_name(103), change) if change else None)
-    study = tiny(root, automatic=automatic)
-    assert (2 in study["row_id"].values) == kept
-    assert counts(study, "automatic answers: both") == [int(tiny(root)["automatic"].sum())]
-    assert counts(study, "automatic answers on different tokens") == [1 if change else 0]
-    assert bool(warnings(study)) == (automatic == "drop")
 
 
 def test_questions_left_out(tmp_path: Path) -> None:

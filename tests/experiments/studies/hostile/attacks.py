@@ -15,19 +15,15 @@ from typing import Any
 from tests.experiments.studies.hostile.inputs import (
     ACCURACIES,
     BLOOM,
-    CHATGPT,
     DOCUMENT,
     GPT2,
     HUMAN,
     INPUTS,
-    NORMS,
     QUESTION,
     RESPONSES,
-    RESULTS,
     TOP1,
     WORKBOOKS,
 )
-from tests.experiments.studies.rankings import tiny_ranks
 
 REFUSED, SAME, TOLD, ANY = "refused", "same", "told", "any"
 
@@ -86,7 +82,7 @@ BYTES: dict[str, Change] = {
 # a text is any bytes that are UTF-8; a table that ends early at the end of a line is a shorter table
 _ANY = {
     "texts": {"one byte", "half", "a page of the web", "nested"},
-    **{name: {"half"} for name in ("texts lines", "cloze_table", "provo norms")},
+    **{name: {"half"} for name in ("texts lines", "cloze_table")},
 }
 # tables of people's programs may be in another encoding; a note says which was taken
 _ENCODED = {"UTF-16", "no UTF-8"}
@@ -105,10 +101,10 @@ def byte_attacks() -> Iterator[Attack]:
                 yield Attack(name, file, what, swap, TOLD if told else REFUSED)
             for what, change in BYTES.items():
                 outcome = ANY if what in _ANY.get(name, ()) else REFUSED
-                if what in _ENCODED and file.endswith(".csv") and name != "published":
+                if what in _ENCODED and file.endswith(".csv"):
                     outcome = TOLD
                 yield Attack(name, file, what, partial(_rewrite, change), outcome)
-            if file.endswith((".json", ".jsonl", ".txt", NORMS, "c.csv")):
+            if file.endswith((".json", ".jsonl", ".txt", ".csv")):
                 marked = partial(_rewrite, lambda content: b"\xef\xbb\xbf" + content)
                 yield Attack(name, file, "a byte order mark", marked, SAME)
 
@@ -137,27 +133,21 @@ NOT_A_LIST: dict[str, str] = {
 }
 
 LEAVES: list[tuple[str, str, tuple[str | int, ...], dict[str, str]]] = [
-    ("lm_game", QUESTION, ("id",), NOT_WHOLE),
     ("lm_game", QUESTION, ("input_str",), NOT_TEXT),
     ("lm_game", QUESTION, ("generated_token_strs",), NOT_A_LIST),
     ("lm_game", QUESTION, ("generated_token_strs", 1), NOT_TEXT),
-    ("lm_game", QUESTION, ("generator_names", 0), NOT_TEXT),
     ("lm_game", QUESTION, ("generated_logprobss", 2, 3), NOT_A_NUMBER | {"positive": "0.5"}),
     ("lm_game", RESPONSES, (2,), NOT_A_LIST),
     ("lm_game", RESPONSES, (0, 1), NOT_TEXT),
     ("lm_game", RESPONSES, (0, 2), NOT_A_NUMBER | {"negative": "-1", "none": "0", "all": "100", "off": "55"}),
     ("lm_game", RESPONSES, (0, 4), NOT_WHOLE),
-    ("lm_game_top1", TOP1, (0, 2), NOT_TEXT),
     ("lm_game_top1", TOP1, (0, 4), NOT_WHOLE),
     ("lm_game_top1", ACCURACIES, ("davinci",), NOT_A_NUMBER | {"above 1": "1.5", "negative": "-0.5"}),
     ("lm_game_documents", DOCUMENT, (1,), NOT_TEXT),
-    ("provo", HUMAN, ("1", "2"), NOT_A_LIST),
     ("provo", HUMAN, ("1", "2", "human", 0, "pred"), NOT_TEXT),
     ("provo", HUMAN, ("1", "2", "human", 0, "count"), NOT_WHOLE),
     ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), NOT_A_NUMBER | {"positive": "0.5"}),
     ("provo", BLOOM, (0, 1, "word_num"), NOT_WHOLE),
-    ("provo", CHATGPT, (0, 2, "unbiased_temp_1", 0), NOT_TEXT),
-    ("provo", RESULTS, ("tvd_oracle2_human", 0), NOT_A_NUMBER),
     ("texts lines", "a.jsonl", ("text",), NOT_TEXT),
 ]
 
@@ -176,31 +166,11 @@ def _with_value(place: tuple[str | int, ...], value: str, content: bytes) -> byt
     return b"\n".join([json.dumps(data).replace(json.dumps(_HOLE), value).encode(), *others])
 
 
-def _twice(content: bytes) -> bytes:
-    """The first key of the first object once more, at its end."""
-    start = content.index(b"{")
-    data, end = json.JSONDecoder().raw_decode(content.decode()[start:])
-    key = next(iter(data))
-    again = f", {json.dumps(key)}: {json.dumps(data[key])}}}".encode()
-    return content[: start + end - 1] + again + content[start + end :]
-
-
 def json_attacks() -> Iterator[Attack]:
     for name, file, place, values in LEAVES:
         for what, value in values.items():
             title = f"{' '.join(map(str, place))} is {what}"
             yield Attack(name, file, title, partial(_rewrite, partial(_with_value, place, value)))
-    for file in (QUESTION, ACCURACIES, HUMAN, GPT2, BLOOM, CHATGPT, RESULTS, "a.jsonl"):
-        name = next(name for name, one in INPUTS.items() if file in one.files)
-        yield Attack(name, file, "a key twice", partial(_rewrite, _twice))
-    for key in ("1_0", "2.0", "\u0662", ""):
-        change = partial(_swap, b'"2": {"context"', json.dumps(key).encode() + b': {"context"')
-        yield Attack("provo", HUMAN, f"word {key!r}", partial(_rewrite, change))
-
-
-def _swap(old: bytes, new: bytes, content: bytes) -> bytes:
-    assert old in content, old
-    return content.replace(old, new, 1)
 
 
 # ------------------------------------------------------------------------------------------------- archives, workbooks
@@ -222,29 +192,6 @@ def _member(
     return change
 
 
-def _cell(column: int, value: object) -> Callable[[Path], None]:
-    """A cell of the only workbook of an archive."""
-
-    def attack(path: Path) -> None:
-        rows = tiny_ranks.sheet(1)
-        rows[2][column] = value
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("a/Saved Data reftext gpt-4 64.xlsx", tiny_ranks.workbook(rows))
-
-    return attack
-
-
-CELLS: dict[str, Callable[[Path], None]] = {
-    "a number for a token": _cell(0, 7),
-    "a token for a score": _cell(4, "high"),
-    "a program for a list": _cell(2, "__import__('os').getcwd()"),
-    "a list of numbers": _cell(2, "[1, 2]"),
-    "a shorter list": _cell(3, "[-1.0]"),
-    "an endless number": _cell(3, "[" + ", ".join(["-1e999"] * 8) + "]"),
-    "nested lists": _cell(2, "[" * 3000),
-}
-
-
 MEMBERS: dict[str, Callable[[Path], None]] = {
     "an absolute path": _member("/etc/passwd"),
     "a path upwards": _member("multi_comparisons/../../evil"),
@@ -264,41 +211,6 @@ def archive_attacks() -> Iterator[Attack]:
     for what, change in MEMBERS.items():
         yield Attack("lm_game zip", "a.zip", f"a member with {what}", change)
         yield Attack("rank_perplexity", WORKBOOKS, f"a member with {what}", change)
-    for what, change in CELLS.items():
-        yield Attack("rank_perplexity", WORKBOOKS, f"a cell with {what}", change)
 
 
-# ------------------------------------------------------------------------------------------------- tables
-
-
-def _longer(content: bytes) -> bytes:
-    head, *rows = content.rstrip(b"\n").split(b"\n")
-    return b"\n".join([head, *(row + b",1" for row in rows)]) + b"\n"
-
-
-ROWS: dict[str, Change] = {
-    "a row with one field more": lambda content: content.rstrip(b"\n") + b",extra\n",
-    "a row with one field less": lambda content: content.rstrip(b"\n").rpartition(b",")[0] + b"\n",
-    "every row with one field more": _longer,
-    "a stray quotation mark": lambda content: _swap(b"\n", b'\n"', content),
-    "a column there twice": lambda content: b"\n".join(
-        line + b"," + line.split(b",")[0] for line in content.rstrip(b"\n").split(b"\n")
-    ),
-    "no column": lambda content: content.partition(b"\n")[2],
-    "a header and no row": lambda content: content.partition(b"\n")[0] + b"\n",
-    "20,000 columns": lambda content: b",".join(b"c%d" % n for n in range(20_000)) + b"\n" + b"," * 19_999,
-}
-
-
-def table_attacks() -> Iterator[Attack]:
-    for name, one in INPUTS.items():
-        for file in one.files:
-            if file.endswith(".csv"):
-                for what, change in ROWS.items():
-                    yield Attack(name, file, what, partial(_rewrite, change))
-    yield Attack("ranking gz", "r.csv.gz", "cut off", partial(_rewrite, lambda content: content[:-20]))
-    bomb = partial(_rewrite, lambda content: gzip.compress(b"\n" * 50_000_000, compresslevel=1))
-    yield Attack("ranking gz", "r.csv.gz", "a bomb of lines", bomb)
-
-
-ATTACKS = [*byte_attacks(), *json_attacks(), *archive_attacks(), *table_attacks()]
+ATTACKS = [*byte_attacks(), *json_attacks(), *archive_attacks()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import StringIO
@@ -21,12 +20,9 @@ from shannon_game import (
     lm_game_documents,
     lm_game_top1,
     provo,
-    published,
     rank_perplexity,
-    ranking_table,
     texts,
 )
-from shannon_game.experiments.papers.published import COLUMNS
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from tests.estimators.comparison.comparison_studies import small_study
@@ -40,28 +36,9 @@ TOP1, DOCUMENT, ACCURACIES = tiny_top1.RESPONSES, "docs/doc7.json", "results_raw
 HUMAN, GPT2 = "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json", "TVD/GPT2/Generations/Paragraphs-1-1.json"
 BLOOM, CHATGPT = "TVD/BLOOM/Generations/processed_bloom.json", "TVD/ChatGPT/Generations/processed_chatgpt.json"
 RESULTS = "TVD/Oracle/uncertainty_results/TVD_oracle.json"
-NORMS = "Provo_Corpus-Predictability_Norms.csv"
 WORKBOOKS = "n = 30 reftext1.zip"
 
 CLOZE_TABLE = "context,response,count\nThe cat,sat,3\nThe cat,ran,1\nA dog,ran,2\n"
-RANKING_TABLE = """model,text,context_length,window,position,reference_token,rank,token,logprob_nats
-m,t,8,1,0, whale,1, whale,-0.5
-m,t,8,1,0, whale,2, ship,-1.5
-m,t,8,1,1, sea,1, air,-0.75
-m,t,8,1,1, sea,2, sea,-1.25
-"""
-NORMS_TABLE = (
-    "Text_ID,Text,Word_Number,Word,Response,Response_Count\n1,There are now,2,are,are,16\n1,There are now,2,are,was,4\n"
-)
-VALUE = dict(zip(COLUMNS, ("mine", "table 1", "a number", "", "0.50"), strict=False)) | {
-    "part": "perplexity",
-    "table": "table.csv",
-    "select": "player=human",
-    "column": "gap_nats",
-    "origin": "printed",
-    "source": "mine",
-}
-PUBLISHED_TABLE = f"{','.join(COLUMNS)}\n{','.join(VALUE.get(name, '') for name in COLUMNS)}\n"
 LINES = '{"text": "Call me Ishmael.", "id": "a"}\n{"text": "Some years ago.", "id": "b"}\n'
 
 
@@ -122,11 +99,6 @@ INPUTS: Mapping[str, Input] = {
     "lm_game zip": Input(_zipped, lambda root: _lm_game(root / "a.zip"), ("a.zip",)),
     "lm_game_top1": Input(tiny_top1.write_folder, lambda root: lm_game_top1(root=root), (TOP1, DOCUMENT, ACCURACIES)),
     "provo": Input(_provo, lambda root: provo(root=root), (HUMAN, GPT2, BLOOM, CHATGPT, RESULTS)),
-    "provo norms": Input(
-        lambda root: (root / NORMS).write_text(NORMS_TABLE),
-        lambda root: provo(root=root / NORMS),
-        (NORMS,),
-    ),
     "rank_perplexity": Input(_ranks, lambda root: rank_perplexity(root=root, part="main"), (WORKBOOKS,)),
     "texts": Input(_text(a_txt="Call me Ishmael.\nSome years ago.\n"), lambda root: texts(path=root), ("a.txt",)),
     "texts lines": Input(_text(a_jsonl=LINES), lambda root: texts(path=root / "a.jsonl", id_field="id"), ("a.jsonl",)),
@@ -134,9 +106,6 @@ INPUTS: Mapping[str, Input] = {
         lambda root: tiny_top1.write_folder(root, {DOCUMENT: tiny_top1.DOCUMENTS[7]}),
         lambda root: lm_game_documents(root=root),
         (DOCUMENT,),
-    ),
-    "published": Input(
-        _text(mine_csv=PUBLISHED_TABLE), lambda root: published(tables=[root / "mine.csv"]), ("mine.csv",)
     ),
     "comparison_file": Input(
         lambda root: save_comparison_study(small_study(), root / "s.nc"),
@@ -150,10 +119,5 @@ INPUTS: Mapping[str, Input] = {
     ),
     # one of the readers of tables; fuzz.py changes a table of each
     "cloze_table": Input(_text(c_csv=CLOZE_TABLE), lambda root: cloze_table(path=root / "c.csv"), ("c.csv",)),
-    "ranking gz": Input(
-        _text(r_csv_gz=gzip.compress(RANKING_TABLE.encode())),
-        lambda root: ranking_table(path=root / "r.csv.gz"),
-        ("r.csv.gz",),
-    ),
     "cloze parquet": Input(_parquet, lambda root: cloze_table(path=root / "c.parquet"), ("c.parquet",)),
 }
