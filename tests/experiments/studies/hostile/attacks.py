@@ -1,4 +1,4 @@
-"""What may be wrong with a file: an attack changes one file of a tiny valid input, and says what has to come of it."""
+"""Tiny valid inputs of loaders, and attacks that change one file of them and say what has to come of it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,101 @@ import gzip
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.experiments.studies.hostile.inputs import (
-    ACCURACIES,
-    BLOOM,
-    DOCUMENT,
-    GPT2,
-    HUMAN,
-    INPUTS,
-    QUESTION,
-    RESPONSES,
-    TOP1,
-    WORKBOOKS,
+import xarray as xr
+
+from shannon_game import (
+    cloze_file,
+    cloze_simulated,
+    cloze_table,
+    comparison_file,
+    lm_game,
+    lm_game_top1,
+    provo,
+    rank_perplexity,
+    texts,
 )
+from shannon_game.experiments.studies.cloze.file import save_cloze_study
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from tests.estimators.comparison.comparison_studies import small_study
+from tests.experiments.studies.cloze import tiny_provo
+from tests.experiments.studies.comparison import tiny_lm_game
+from tests.experiments.studies.guesses import tiny_top1
+from tests.experiments.studies.rankings import tiny_ranks
+
+QUESTION, RESPONSES = "multi_comparisons/doc101.json", tiny_lm_game.RESPONSES
+TOP1, DOCUMENT, ACCURACIES = tiny_top1.RESPONSES, "docs/doc7.json", "results_raw/model_perfs.json"
+HUMAN, GPT2 = "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json", "TVD/GPT2/Generations/Paragraphs-1-1.json"
+BLOOM, CHATGPT = "TVD/BLOOM/Generations/processed_bloom.json", "TVD/ChatGPT/Generations/processed_chatgpt.json"
+RESULTS = "TVD/Oracle/uncertainty_results/TVD_oracle.json"
+WORKBOOKS = "n = 30 reftext1.zip"
+
+CLOZE_TABLE = "context,response,count\nThe cat,sat,3\nThe cat,ran,1\nA dog,ran,2\n"
+LINES = '{"text": "Call me Ishmael.", "id": "a"}\n{"text": "Some years ago.", "id": "b"}\n'
+
+
+@dataclass(frozen=True)
+class Input:
+    """A loader, what writes a valid input into a folder, what loads it, and its files that are attacked."""
+
+    write: Callable[[Path], object]
+    load: Callable[[Path], xr.Dataset]
+    files: tuple[str, ...]
+
+
+def _text(name: str, content: str) -> Callable[[Path], object]:
+    return lambda root: (root / name).write_text(content)
+
+
+def _lm_game(root: Path) -> xr.Dataset:
+    return lm_game(root=root, sets={"all": [100, 101]}, reference=[100, 101], participants="all")
+
+
+def _two_questions() -> dict[str, Any]:
+    data = tiny_lm_game.contents()
+    return {name: data[name] for name in (tiny_lm_game.question_name(100), QUESTION, RESPONSES)}
+
+
+def _ranks(root: Path) -> None:
+    name = "Saved Data reftext gpt-4 64.xlsx"
+    empty: dict[str, dict[str, Any]] = {archive: {} for archive in ("n = 30 reftext1.zip", "n = 30 reftext2.zip")}
+    tiny_ranks.write(root, empty | {WORKBOOKS: {name: tiny_ranks.sheet(1)}})
+
+
+INPUTS: Mapping[str, Input] = {
+    "lm_game": Input(lambda root: tiny_lm_game.write_folder(root, _two_questions()), _lm_game, (QUESTION, RESPONSES)),
+    "lm_game zip": Input(
+        lambda root: tiny_lm_game.write_archive(root / "a.zip", _two_questions()),
+        lambda root: _lm_game(root / "a.zip"),
+        ("a.zip",),
+    ),
+    "lm_game_top1": Input(tiny_top1.write_folder, lambda root: lm_game_top1(root=root), (TOP1, DOCUMENT, ACCURACIES)),
+    "provo": Input(
+        partial(tiny_provo.write, n_words=2), lambda root: provo(root=root), (HUMAN, GPT2, BLOOM, CHATGPT, RESULTS)
+    ),
+    "rank_perplexity": Input(_ranks, lambda root: rank_perplexity(root=root, part="main"), (WORKBOOKS,)),
+    "texts": Input(_text("a.txt", "Call me Ishmael.\nSome years ago.\n"), lambda root: texts(path=root), ("a.txt",)),
+    "texts lines": Input(
+        _text("a.jsonl", LINES), lambda root: texts(path=root / "a.jsonl", id_field="id"), ("a.jsonl",)
+    ),
+    "comparison_file": Input(
+        lambda root: save_comparison_study(small_study(), root / "s.nc"),
+        lambda root: comparison_file(path=root / "s.nc"),
+        ("s.nc",),
+    ),
+    "cloze_file": Input(
+        lambda root: save_cloze_study(cloze_simulated(n_items=4, families=["mixture"]), root / "s.nc"),
+        lambda root: cloze_file(path=root / "s.nc"),
+        ("s.nc",),
+    ),
+    # one of the readers of tables; fuzz.py changes a table of each
+    "cloze_table": Input(_text("c.csv", CLOZE_TABLE), lambda root: cloze_table(path=root / "c.csv"), ("c.csv",)),
+}
 
 REFUSED, SAME, TOLD, ANY = "refused", "same", "told", "any"
 
@@ -86,15 +163,14 @@ _ANY = {
 }
 # tables of people's programs may be in another encoding; a note says which was taken
 _ENCODED = {"UTF-16", "no UTF-8"}
-# a folder of that name is no document, and without its only one there is none
-_FOLDERS_OF_DOCUMENTS = {"texts", "lm_game_documents"}
 
 
 def byte_attacks() -> Iterator[Attack]:
     for name, one in INPUTS.items():
         for file in one.files:
             for what, swap in FILES.items():
-                if what == "a folder" and name in _FOLDERS_OF_DOCUMENTS:
+                # a folder of that name is no document
+                if what == "a folder" and name == "texts":
                     continue
                 # the accuracies of language models may not be there, and a note says so
                 told = file == ACCURACIES and what == "a link to nothing"
@@ -143,7 +219,7 @@ LEAVES: list[tuple[str, str, tuple[str | int, ...], dict[str, str]]] = [
     ("lm_game", RESPONSES, (0, 4), NOT_WHOLE),
     ("lm_game_top1", TOP1, (0, 4), NOT_WHOLE),
     ("lm_game_top1", ACCURACIES, ("davinci",), NOT_A_NUMBER | {"above 1": "1.5", "negative": "-0.5"}),
-    ("lm_game_documents", DOCUMENT, (1,), NOT_TEXT),
+    ("lm_game_top1", DOCUMENT, (1,), NOT_TEXT),
     ("provo", HUMAN, ("1", "2", "human", 0, "pred"), NOT_TEXT),
     ("provo", HUMAN, ("1", "2", "human", 0, "count"), NOT_WHOLE),
     ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), NOT_A_NUMBER | {"positive": "0.5"}),
