@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
-from tests.experiments.collect.browser.people import SIZES, How, Person, Site
+from tests.experiments.collect.browser.people import SIZES, Person, Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]
 
@@ -23,13 +23,12 @@ def answers(site: Site) -> list[tuple[Answer, Assignment, Question]]:
 
 
 @pytest.mark.parametrize("width", SIZES)
-@pytest.mark.parametrize("how", ["keyboard", "mouse"])
 @pytest.mark.parametrize("game", GAMES)
 def test_from_consent_to_completion_code(
-    site: Callable[..., Site], person: Callable[..., Person], game: str, how: How, width: int
+    site: Callable[..., Site], person: Callable[..., Person], game: str, width: int
 ) -> None:
     here = site()
-    player = person(here, game, how, width)
+    player = person(here, game, width)
     player.to_play()
     seen: list[str] = []
 
@@ -65,7 +64,7 @@ def test_from_consent_to_completion_code(
 
 def test_what_is_not_bet_lies_on_anything_else(site: Callable[..., Site], person: Callable[..., Person]) -> None:
     here = site(training_rounds=0, attention_share=0)
-    player = person(here, "bets", "keyboard")
+    player = person(here, "bets")
     player.to_play()
     other, live = player.page.locator("#chips_other"), player.page.locator(".live")
     assert other.input_value() == "100"
@@ -83,7 +82,7 @@ def test_keys_choose_boxes_and_the_page_says_what_was_chosen(
     site: Callable[..., Site], person: Callable[..., Person]
 ) -> None:
     here = site(training_rounds=0, attention_share=0)
-    player = person(here, "comparison", "keyboard")
+    player = person(here, "comparison")
     player.to_play()
     page = player.page
     assert page.locator("input[name=report]:checked").count() == 0
@@ -104,7 +103,7 @@ def test_keys_move_the_slider_and_the_page_says_what_it_means(
     site: Callable[..., Site], person: Callable[..., Person]
 ) -> None:
     here = site(training_rounds=0, attention_share=0, scale="slider", game=("comparison",))
-    player = person(here, "comparison", "keyboard", 390)
+    player = person(here, "comparison", 390)
     player.to_play()
     page = player.page
     # a slider that nobody has moved is no answer
