@@ -14,36 +14,24 @@ from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from shannon_game.inference.text.prompts import shown
 from tests.experiments.collect.test_players import TINY
-from tests.experiments.command import run_experiment
-from tests.inference.api.fake_server import KEY, serving
+from tests.experiments.command import behind_endpoint, run_experiment
+from tests.inference.api.fake_server import serving
 from tests.inference.api.talking_server import TalkingEndpoint
 
+pytestmark = pytest.mark.usefixtures("api_key")
 _COMPARISON = re.compile(r"Text: (.*)\n\nA: (.*)\nB: (.*)\n(.*)", re.DOTALL)
 Says = Callable[[str, str], tuple[str, dict[str, float]]]
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
 def overrides(url: str, folder: Path, *more: str) -> list[str]:
     settings = {
-        "models.api.base_url": url,
-        "models.api.model": "fake",
-        "models.api.usd_per_million_input": 0.0,
-        "models.api.usd_per_million_output": 0.0,
-        "models.api.budget_usd": 1.0,
-        "+models.api.key_env": "FAKE_KEY",
-        "+models.api.kind": "chat",
         "experiment.n_players": 2,
         "experiment.api_store": folder / "answers.db",
         "experiment.store": folder / "store",
         "experiment.database": f"sqlite:///{folder / 'c.sqlite'}",
     }
     given = [f"{name}={value}" for name, value in settings.items()]
-    return ["+exp=collect", *TINY, "experiment.players=model", "model=[api]", *given, *more]
+    return ["+exp=collect", *TINY, "experiment.players=model", *behind_endpoint(url), *given, *more]
 
 
 def knowing() -> tuple[Says, list[str]]:

@@ -20,7 +20,7 @@ from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
 from shannon_game.inference.lm.translation import shares_tokenizer
 from tests.experiments.command import config, prepared, run_experiment
-from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
+from tests.experiments.tiny_language_models import cached_loading, named
 from tests.inference.lm import tiny_models
 from tests.same import assert_same_study
 
@@ -33,14 +33,6 @@ pytest.importorskip("torch")
 def _loaded_once() -> Iterator[None]:
     with cached_loading("shannon_game.experiments.comparison.build_study.experiment"):
         yield
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    write_texts(folder / "texts")
-    return folder
 
 
 def overrides(root: Path, store: Path, *names: str) -> list[str]:

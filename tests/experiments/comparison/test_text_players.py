@@ -18,38 +18,21 @@ from shannon_game.estimators.comparison import HUMAN, estimate_gap, estimate_per
 from shannon_game.experiments.comparison.text_players.pairs import TextPlayersSettings, asked_pairs
 from shannon_game.inference.text.prompts import shown
 from shannon_game.models import participant_data
-from tests.experiments.command import TINY, prepared
+from tests.experiments.command import TINY, behind_endpoint, prepared
 from tests.experiments.tiny_language_models import named
-from tests.inference.api.fake_server import KEY, serving
+from tests.inference.api.fake_server import serving
 from tests.inference.api.talking_server import TalkingEndpoint
 
 BELIEF = "lm-weak"
 LEAN = 0.7
+pytestmark = pytest.mark.usefixtures("api_key")
 SMALL = (*TINY, "study.n_items=6", "study.n_candidates=8")
 _ASKED = re.compile(r"Text: (.*)\n\nA: (.*)\nB: (.*)\n(.*)", re.DOTALL)
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
 def overrides(url: str, folder: Path, *more: str) -> list[str]:
-    settings = {
-        "models.api.base_url": url,
-        "models.api.model": "fake",
-        "models.api.usd_per_million_input": 1.0,
-        "models.api.usd_per_million_output": 1.0,
-        "models.api.budget_usd": 5.0,
-        "+models.api.key_env": "FAKE_KEY",
-        "+models.api.kind": "chat",
-        "+models.api.backoff_s": 0,
-        "experiment.api_store": folder / "answers.db",
-        "experiment.store": folder / "store",
-    }
-    given = [f"{name}={value}" for name, value in settings.items()]
-    return ["+exp=text_players", "model=[api]", *SMALL, *given, *more]
+    stores = (f"experiment.api_store={folder / 'answers.db'}", f"experiment.store={folder / 'store'}")
+    return ["+exp=text_players", *SMALL, *behind_endpoint(url), *stores, *more]
 
 
 def believer(study: xr.Dataset, unreadable: str = "") -> Callable[[str, str], tuple[str, dict[str, float]]]:
@@ -86,13 +69,10 @@ def played(folder: Path, *more: str, says=None, **server):
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory):
+def known(tmp_path_factory: pytest.TempPathFactory, api_key: None):
     """Study, result and endpoint of a model that says what it believes, and the folder of the answers paid for."""
     folder = tmp_path_factory.mktemp("known")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAKE_KEY", KEY)
-        patch.setenv("NO_PROXY", "*")
-        return (*played(folder), folder)
+    return (*played(folder), folder)
 
 
 def gap_by_hand(study: xr.Dataset, reports: dict[tuple[int, int], float]) -> float:

@@ -13,21 +13,15 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.rankings.table import ranking_table
-from tests.experiments.command import config, prepared
+from tests.experiments.command import behind_endpoint, config, prepared
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, ranking, serving
 
+pytestmark = pytest.mark.usefixtures("api_key")
 WORDS = [f" word{number}" for number in range(60)]
 
 
 def overrides(url: str, folder: Path, *more: str) -> list[str]:
     settings = {
-        "models.api.base_url": url,
-        "models.api.model": "fake",
-        "models.api.usd_per_million_input": 1.0,
-        "models.api.usd_per_million_output": 1.0,
-        "models.api.budget_usd": 5.0,
-        "+models.api.top_logprobs": 5,
-        "+models.api.key_env": "FAKE_KEY",
         "study.path": folder / "text.txt",
         "experiment.tokenizer": "study",
         "experiment.lengths": "[4,8]",
@@ -38,7 +32,7 @@ def overrides(url: str, folder: Path, *more: str) -> list[str]:
     return [
         "+exp=ranks",
         "study=texts",
-        "model=[api]",
+        *behind_endpoint(url, kind="completions", top_logprobs=5),
         "experiment.posterior=false",
         *(f"{name}={value}" for name, value in settings.items()),
         *more,
@@ -49,12 +43,6 @@ def ranked(study: xr.Dataset, *given: str) -> ExperimentResult:
     """Ranks of tokens that a text file has not."""
     job = prepared(*given)
     return job.experiment(study, job.settings)
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from shannon_game.estimators.rankings.scores import average_score
 from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import run_experiment
-from tests.experiments.tiny_language_models import named, write_models, write_texts
+from tests.experiments.tiny_language_models import named
 from tests.inference.lm import exact_word_models
 
 pytestmark = pytest.mark.torch
@@ -18,14 +18,6 @@ pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
 
 LENGTHS = (2, 4, 9)
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    write_texts(folder / "texts")
-    return folder
 
 
 def overrides(root: Path, store: Path, *more: str) -> list[str]:

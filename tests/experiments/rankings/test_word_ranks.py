@@ -11,19 +11,11 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.rankings.word_ranks import EVERYTHING
 from shannon_game.inference.lm import ModelSettings, encode, load_language_model, word_log_probs
 from tests.experiments.command import prepared
-from tests.experiments.tiny_language_models import named, write_models, write_texts
+from tests.experiments.tiny_language_models import named
 
 pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    write_texts(folder / "texts")
-    return folder
 
 
 def overrides(root: Path, store: Path, *more: str) -> list[str]:
