@@ -115,19 +115,6 @@ def test_the_exact_players_distance_is_that_of_tvd_exact(root: Path, store: Path
     np.testing.assert_allclose(table["tvd_a"], table["tvd_a-exact"], atol=0.17)
 
 
-def test_draws_that_give_no_word_are_failed_samples(found: ExperimentResult, built: xr.Dataset) -> None:
-    texts = built["word_text"].to_numpy()[built["sample_word"].to_numpy()]
-    table = found.table.set_index("player")
-    rules = word_rules("clean")
-    words = study_words(built, human=rules, model=rules, corpus=rules)
-    for name in ("a", "a-p0.8", "d"):
-        mine = np.isin(built["sample_entry"].to_numpy(), entry_positions(built, name)) & (texts == FAILED)
-        n_failed = int(built["sample_count"].to_numpy()[mine].sum())
-        assert n_failed == words.models[name].missing.get("failed", 0)
-        assert table.loc[name, "share_failed"] == pytest.approx(n_failed / 8 / 150)
-    assert table.loc["a", "share_failed"] > 0
-
-
 def test_numbers_do_not_depend_on_batches_order_or_what_else_is_asked(
     root: Path, built: xr.Dataset, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game import cloze_simulated, improve, tvd
+from shannon_game import cloze_simulated, improve
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
@@ -112,18 +112,3 @@ def test_oracles_of_a_chosen_size() -> None:
     assert tables[20]["n_contexts"].iloc[0] == half["n_contexts"].iloc[0] == 40
     with pytest.raises(InputError, match="oracle_size: is 21, but no context of mixture has twice as many answers"):
         improve(study, oracle_size=21, **settings)
-
-
-def test_a_notebook_gives_the_numbers_of_the_command() -> None:
-    sizes = {"n_items": 6, "items_per_text": 2, "n_answers": 12, "vocab_size": 40, "n_samples": 30}
-    study = cloze_simulated(**sizes)
-    for made, overrides in (
-        (tvd(study, n_splits=3), ["+exp=tvd", "experiment.n_splits=3"]),
-        (
-            improve(study, margins=0.02, n_replicates=50),
-            ["+exp=improve", *TINY["improve"][-1:], "experiment.margins=.02"],
-        ),
-        (tvd(study, n=[3, 6]), ["+exp=tvd", "n=[3,6]"]),
-        (tvd(study, item=["1:2", "2"]), ["+exp=tvd", "experiment.item=['1:2','2']"]),
-    ):
-        pd.testing.assert_frame_equal(made.table, run_experiment(*overrides, *SIMULATED).table)

@@ -37,7 +37,6 @@ from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.comparison.simulated import simulated
-from shannon_game.experiments.studies.guesses.lm_game_top1 import lm_game_top1
 from shannon_game.models.comparison.participant_data import participant_data
 from tests.experiments.command import run_experiment
 
@@ -281,18 +280,6 @@ def test_the_public_layout_reads_back_as_the_same_study(played: Played, tmp_path
     for name in ("response_item", "response_candidate", "report", "automatic"):
         np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())
     assert estimate_perplexity(theirs, "human").perplexity == estimate_perplexity(ours, "human").perplexity
-
-
-def test_the_public_layout_of_top1_reads_back_as_the_same_study(played: Played, tmp_path: Path) -> None:
-    assert main(["public", "--url", played.url, "--game", "top1", "--folder", str(tmp_path)]) == 0
-    ours = collected_study(url=played.url, game="top1")
-    theirs = lm_game_top1(root=tmp_path, items="all", exclude_participants=())
-    world = played.people.world
-    targets = [world.target[world.name.index(item)] for _, item in rows_of(ours)]
-    for name in ("guess", "correct", "participant"):
-        np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())
-    for study in (ours, theirs):
-        assert study["target_token"].to_numpy()[study["response_item"].to_numpy()].tolist() == targets
 
 
 def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
-from shannon_game.estimators.comparison.simulation.participants import LAPSE_REPORTS
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
@@ -103,28 +102,6 @@ def test_free_answers_are_draws_of_the_whole_belief() -> None:
     # ln h is the generator's, flatter, as a design assumes it
     g = study["reference_logprob"].to_numpy()[1]
     assert 0.2 < np.polyfit(g, world.logprob(1), 1)[0] < 0.8
-
-
-def test_people_have_beliefs_of_their_own_and_bots_have_none() -> None:
-    study = simulated(n_items=30, n_reference_items=30, n_candidates=3, vocab_size=200, store_reference=True)
-    world = world_of(study)
-    calm = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
-    shared, own = (simulated_people(world, calm, 20, 0, private_sd_nats=sd, bots=0.2) for sd in (0.0, 2.0))
-    assert len(own.bots) == 4
-    human = next(number for number in range(20) if number not in own.bots)
-    differ = [own.own(human, at) - shared.own(human, at) for at in range(30)]
-    assert np.std(differ) == pytest.approx(2.0, rel=0.05)
-    # reports are of the same belief as words, and the same when asked again
-    item, place = 0, world.vocabulary.place
-    pair = [differ[item][place[token]] for token in (world.target[item], world.candidate[item][0])]
-    log_odds = [np.log(r / (1 - r)) for r in (people.report(human, item, 0, "none") for people in (own, shared))]
-    assert log_odds[0] - log_odds[1] == pytest.approx(pair[0] - pair[1], abs=1e-6)
-    bot = min(own.bots)
-    own = simulated_people(world, calm, 20, 0, bots=0.2)
-    assert {own.report(bot, at, 0) for at in range(30)} <= set(LAPSE_REPORTS)
-    # what it types is nothing that people would
-    typed = [np.mean([world.logprob(at)[place[own.word(who, at)]] for at in range(30)]) for who in (bot, human)]
-    assert typed[0] < typed[1] - 1
 
 
 def test_players_play_from_a_notebook_too() -> None:

@@ -272,10 +272,3 @@ def test_every_place_is_as_likely() -> None:
     counts = np.bincount(positions, minlength=9)[1:]
     # 2,000 draws from 8 places: mean 250, sd 14.8
     assert np.abs(counts - 250).max() < 5 * 14.8
-
-
-def test_the_same_question_is_asked_once() -> None:
-    alike = [[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3, 4]]
-    rng = np.random.default_rng(0)
-    cuts, _ = cut_contexts(alike, n=4, shortest=1, longest=3, start="document", rng=rng)
-    assert {(c.context, c.target) for c in cuts} == {((1,), 2), ((1, 2), 3), ((1, 2, 3), 4), ((1, 2, 3), 5)}

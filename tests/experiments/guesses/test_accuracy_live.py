@@ -61,13 +61,3 @@ def test_shards_fill_one_store(root, tmp_path):
     hits = [np.isfinite(half["model_hit"].to_numpy()) for half in halves]
     assert not (hits[0] & hits[1]).any()
     np.testing.assert_array_equal(hits[0] | hits[1], np.isfinite(whole["model_hit"].to_numpy()))
-
-
-def test_a_model_here_is_asked_in_text(root, tmp_path):
-    """A random model writes nothing that is right; of every text it sees the end."""
-    given = ["experiment.answers=text", "experiment.max_tokens=3", "experiment.live_guesses=8"]
-    said, study = live(root, tmp_path, *given, *(f"prompt.{each}" for each in ("system=''", "word='{context}'")))
-    asked = np.isfinite(study["model_hit"].sel(model="a").to_numpy())
-    assert 0 < asked.sum() <= 8
-    assert np.isnan(study["target_surprisal_nats"].sel(model="a")[asked]).all()
-    assert said[0].startswith(f"**a** was asked in text at {asked.sum()} positions")

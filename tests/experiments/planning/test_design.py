@@ -71,17 +71,6 @@ def test_a_run_writes_designs_curves_and_a_paragraph(tmp_path: Path) -> None:
     assert f"about {row['n_contexts'] / row['n_people']:.0f} bets a person; " in bets
 
 
-def test_adaptive_questions_take_what_they_take(contexts: xr.Dataset) -> None:
-    changes = {"contexts": 30, "answers": 8, "comparisons": 14, "n_screen": 3, "n_replicates": 4, "width_nats": 2.5}
-    result = design(contexts, games="bridge", questions="adaptive", loss_of="asked", **changes)
-    table = result.table.set_index("game")
-    assert table.loc["bridge_adaptive", "minutes"] < table.loc["bridge", "minutes"]
-    assert table.loc["bridge_adaptive", "n_people"] == table.loc["bridge", "n_people"]
-    assert "recorded probabilities" in result.text or not table.loc["bridge_adaptive", "recommended"]
-    with pytest.raises(InputError, match="questions: is 'adaptive', which narrows the interval for the items asked"):
-        DesignSettings(questions="adaptive")
-
-
 @pytest.mark.parametrize(("budget_minutes", "recommended"), [(None, [True]), (1.0, [False])])
 def test_a_design_that_keeps_its_promise_has_to_fit_the_budget(
     contexts: xr.Dataset, budget_minutes: float | None, recommended: list[bool]
@@ -175,22 +164,6 @@ def test_a_promise_is_for_the_world_that_is_chosen(contexts: xr.Dataset) -> None
     assert bias["accuracy"] == pytest.approx(-truth["accuracy"] / 2, abs=0.08)
     assert bias["ranks"] > 0.1
     assert bias["cloze"] > plain.table.set_index("game")["bias"]["cloze"] + 0.02
-    study = study_contexts(contexts)
-    shared, own = (
-        draw_worlds(study, DesignSettings(assumed={"n_beliefs": 1, "people": {"private_sd_nats": sd}}))[0].known
-        for sd in (0.0, 1.5)
-    )
-    bots = draw_worlds(study, DesignSettings(assumed={"n_beliefs": 1, "people": {"bots": 0.25}}))[0].known
-    who = np.arange(40) % 8
-    answered = bots.of_bots(np.full(40, -1), who, 8, np.random.default_rng(0))
-    assert ((answered >= 0) == (who < 2)).all()
-    row = np.arange(40)
-    found = []
-    for known in (own, shared):
-        drawn = known.draw("belief", row, 200, np.random.default_rng(0))
-        found.append(known.belief[row[:, None], drawn].mean())
-    # own draws of people whose beliefs differ are less probable under the belief that they share
-    assert found[0] < found[1] - 0.2
 
 
 def test_numbers_of_guesses_have_the_right_distribution(contexts: xr.Dataset) -> None:

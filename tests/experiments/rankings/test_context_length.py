@@ -69,26 +69,6 @@ def test_a_second_run_computes_nothing_and_shards_add_up(root, scored, tmp_path)
     np.testing.assert_allclose(whole.table["loss_nats"], growing["loss_nats"], atol=1e-5)
 
 
-def test_shared_places_stand_on_the_same_text(root, tmp_path):
-    result = run_experiment(
-        *overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.lengths=[2,4]")
-    )
-    table = result.table.set_index(["model", "window", "context_length"])
-    assert table["n_characters"].nunique() == 1
-    assert table["n_tokens"].groupby("model").nunique().tolist() == [1, 1]
-    # the other tokenizer needs more tokens, or fewer, for the same text
-    assert table["n_tokens"].nunique() == 2
-    cells = result.dataset.sel(model="d", window_kind="growing", context_length=4)
-    counts = cells["counts"].to_numpy()
-    row = table.loc[("d", "growing", 4)]
-    assert row["n_tokens"] == counts.sum()
-    loss = -cells["logprob"].to_numpy()[counts].astype(float)
-    assert row["loss_nats"] == pytest.approx(loss.mean(), rel=1e-5)
-    assert row["bits_per_character"] == pytest.approx(loss.sum() / np.log(2) / row["n_characters"], rel=1e-5)
-    rank = cells["rank"].to_numpy()[counts]
-    assert row["reciprocal"] == pytest.approx((1 / rank).mean())
-
-
 def test_word_models_have_the_same_bits_a_character_at_shared_places(tmp_path):
     for name, save in (("a", exact_word_models.save_by_word), ("b", exact_word_models.save_by_character)):
         save(tmp_path / name)

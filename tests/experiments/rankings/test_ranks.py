@@ -140,19 +140,6 @@ def test_simulated_studies_have_the_populations_asked_for(tiny_root: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.mcmc
-def test_a_stopped_recovery_goes_on(tiny_root: Path, tmp_path: Path) -> None:
-    settings = ["+exp=recovery", "of=ranks", f"study.root={tiny_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]
-    short = ["sampler.draws=20", "sampler.tune=30", "sampler.chains=1"]
-    run_experiment(*settings, *short, "experiment.n_studies=2")
-    done = (tmp_path / "r.jsonl").read_text().splitlines()
-    table = run_experiment(*settings, *short, "experiment.n_studies=3").table.set_index("what")
-    assert (tmp_path / "r.jsonl").read_text().splitlines()[: len(done)] == done
-    assert table["n_studies"].tolist() == [3, 3]
-    assert table["n_values"].tolist() == [12, 18]
-
-
-@pytest.mark.slow
 def test_coverage_over_simulated_studies(rank_perplexity_root: Path, tmp_path: Path) -> None:
     """200 studies of the thesis's size: 86 to 94% of the 90% intervals of slopes hold the truth."""
     settings = [f"study.root={rank_perplexity_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]

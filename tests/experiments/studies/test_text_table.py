@@ -77,12 +77,6 @@ def test_no_table(tmp_path: Path, content: str | bytes, how: dict[str, Any], mes
         read(tmp_path, content, **how)
 
 
-def test_a_text_may_look_like_rows_by_chance(tmp_path: Path) -> None:
-    text = 'who,said,n\na,"x, y\nz",1\nb,"x\ny",1\nc,"x\ny",1\nd,"p,1\nq,r",2\n'
-    assert noted(read(tmp_path, text))[0][1] == 1
-    assert read(tmp_path, 'who,said,n\na,"p,1\nq,r",2\n', quoting="standard").texts("said").tolist() == ["p,1\nq,r"]
-
-
 def test_packed_files_that_are_damaged_or_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.csv.gz"
     packed = gzip.compress(os.urandom(50_000).hex().encode())

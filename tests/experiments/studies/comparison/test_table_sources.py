@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.comparison.table import comparison_study, comparison_table
 from shannon_game.experiments.studies.comparison.table_write import write_comparison_tables
 from tests.estimators.comparison.comparison_studies import answered_study, study_with_answers
@@ -53,26 +52,6 @@ def test_tables_that_were_written_are_the_study(make: Callable[[], xr.Dataset], 
     kept = study.isel(answer=np.flatnonzero(study["answer_candidate"].to_numpy() > -2))
     for name in ("answer_participant", "answer_candidate", "answer_batch"):
         assert again[name].to_numpy().tolist() == kept[name].to_numpy().tolist()
-
-
-def test_other_names_and_what_is_left_out(paths: dict[str, Path]) -> None:
-    given = frames(answered_study(), paths)
-    free = given["free_answers"].rename(columns={"item": "question", "participant": "worker", "answer": "word"})
-    free = free.drop(columns="batch")
-    free.loc[0, "word"] = " unheard"
-    study = comparison_study(
-        given["answers"],
-        given["pairs"].drop(columns="batch"),
-        free_answers=free,
-        generator="lm",
-        columns={"answer": "word", "free_answers": {"item": "question", "participant": "worker"}},
-    )
-    assert study["answer_candidate"].to_numpy()[0] == -2
-    assert (study["answer_batch"] == 1).all()
-    answered = study["candidate_source"].to_numpy() == "answer"
-    assert (study["candidate_batch"].to_numpy() == answered).all()
-    said = [(note["text"], note["count"]) for note in notes(study)]
-    assert ("free answers that are neither the target nor a candidate: no report can value them", 1) in said
 
 
 def changed(table: str, column: str, value: object) -> Change:
