@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
-from shannon_game import cloze_simulated, improve
+from shannon_game import cloze_simulated, improve, tvd
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.tvd.figures import differences_figure, full_panels, reliability_figure, tvd_figure
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -112,3 +114,19 @@ def test_oracles_of_a_chosen_size() -> None:
     assert tables[20]["n_contexts"].iloc[0] == half["n_contexts"].iloc[0] == 40
     with pytest.raises(InputError, match="oracle_size: is 21, but no context of mixture has twice as many answers"):
         improve(study, oracle_size=21, **settings)
+
+
+def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
+    result = tvd(cloze_simulated(n_items=40, vocab_size=40))
+    assert list(result.figures) == ["tvd", "differences", "calibration"]
+    result.dataset.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        assert full_panels(dataset) == ["corpus", "human", "oracle1"]
+        assert full_panels(dataset.assign(n_in_bin=dataset["n_in_bin"] * (dataset["gold"] != "corpus"))) == [
+            "human",
+            "oracle1",
+        ]
+        for figure in (tvd_figure(dataset), differences_figure(dataset), reliability_figure(dataset)):
+            assert figure is not None
+            figure.savefig(tmp_path / "again.png", dpi=30)
+        assert len(figure.axes) == 3

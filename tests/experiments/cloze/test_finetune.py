@@ -113,3 +113,14 @@ def test_texts_are_held_out_whole_and_once() -> None:
         assert len(fold.training) + len(fold.held_out) == 10
     held_out = np.concatenate([fold.held_out for fold in folds])
     assert len(set(held_out.tolist())) == len(held_out) == 10
+
+
+def test_folds_in_order_with_texts_for_validation() -> None:
+    """Appendix F cuts the first texts into neighbouring parts, and the last ones validate."""
+    study = cloze_study(answers(), columns=COLUMNS)
+    text = study["text_id"].to_numpy().astype(str)
+    cut: dict[str, Any] = {"n_folds": 2, "n_texts": None, "in_order": True, "n_validation_texts": 2}
+    folds = text_folds(study, np.arange(12, dtype=np.intp), rng=np.random.default_rng(0), **cut)
+    assert [sorted(set(text[fold.held_out])) for fold in folds] == [["t0", "t1"], ["t2", "t3"]]
+    assert [sorted(set(text[fold.training])) for fold in folds] == [["t2", "t3"], ["t0", "t1"]]
+    assert [sorted(set(text[fold.validation])) for fold in folds] == [["t4", "t5"]] * 2

@@ -231,3 +231,8 @@ def test_a_log_mean_of_your_own_has_its_name_everywhere() -> None:
 def test_what_is_no_log_mean(own: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         experiments.perplexity(comparison_study(), estimator={"log_mean": own} if isinstance(own, str) else own)
+
+
+def test_rounding_experiment_takes_the_chosen_scheme_too() -> None:
+    table = run_experiment("+exp=perplexity", "vary=rounding", "rounding=fine_ends", *TINY).table
+    assert list(dict.fromkeys(table["rounding"])) == ["none", "interface", "coarse", "coarser", "fine_ends"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game import perplexity, simulated
+from shannon_game import lm_game, perplexity, simulated
 from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
 from shannon_game.experiments.comparison.token_classes import class_table, token_classes
 
@@ -59,3 +61,20 @@ def test_contributions_sum_to_the_gap() -> None:
     for (player, _), own in table.groupby(["player", "factor"]):
         assert own["contribution_nats"].sum() == pytest.approx(gaps[player], abs=1e-12)
         assert own["n_items"].sum() == 20
+
+
+def test_perplexities_are_powers_of_two_of_the_loss_in_bits() -> None:
+    study = simulated(n_items=12, n_reference_items=12, vocab_size=100, n_candidates=20, n_participants=8)
+    table = perplexity(study).table
+    np.testing.assert_allclose(2 ** table["loss_bits"], table["perplexity"])
+    np.testing.assert_allclose(table["gap_bits"] * np.log(2), table["gap_nats"])
+
+
+def test_the_game_s_people_lose_on_words(lm_game_root: Path) -> None:
+    """70 of the 120 items are words; people's estimate there is .97 nats above the 14M model's exact loss."""
+    table = token_classes(lm_game(root=lm_game_root)).table.set_index(["player", "level"])
+    word = table.loc[("14M", "word")]
+    assert word["n_items"] == 70
+    assert word["true_gap_nats"] == pytest.approx(1.21, abs=0.005)
+    assert word["human_minus_player_nats"] == pytest.approx(0.97, abs=0.005)
+    assert table.loc[("human", "word"), "contribution_nats"] == pytest.approx(1.27, abs=0.005)

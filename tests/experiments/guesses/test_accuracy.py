@@ -149,3 +149,9 @@ def test_the_public_game_s_posterior(lm_game_root: Path) -> None:
     observed, predicted = result.dataset["check_observed"], result.dataset["check_predicted"]
     low, high = predicted.quantile([0.005, 0.995], "draw_predicted")
     assert ((low <= observed) & (observed <= high)).all()
+
+
+def test_words_alone_are_their_own_kind(root: Path) -> None:
+    table = result_of(root, "study.items=word_tokens", "experiment.posterior=false", "players=[fairseq-125m]")[1].table
+    assert set(table["tokens"]) == {"word"}
+    assert table.loc[table["kind"] == "model", "name"].tolist() == ["fairseq-125m"]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from shannon_game import provo
+from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures, training_losses
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration
 from shannon_game.experiments.papers.provo.tokens import drawn_oracles
 from tests.experiments.studies.cloze import tiny_provo
@@ -83,3 +84,30 @@ def test_oracles_of_tokens_are_cut_as_the_code_cuts_them() -> None:
     # the global generator with these seeds, as the paper's code has it
     random.seed(1)
     assert found["boot_2"] == random.choices(tokens, k=20)
+
+
+def test_what_was_stored_is_read(root: Path) -> None:
+    found = appendix_calibration(provo(root=root))
+    stored = {name: value for name, value in found.items() if "stored" in name}
+    assert stored == {
+        "ece/appendix D/gpt2/human, as stored": 0.14,
+        "ece/appendix D/oracle1/human, as stored": 0.5,
+        "ece/appendix D/oracle2/human, as stored": 0.4,
+    }
+
+
+def test_losses_by_fold_and_epoch(root: Path) -> None:
+    losses = training_losses(provo(root=root))
+    assert list(losses) == ["1-10", "11-20"]
+    assert losses["11-20"]["training"].tolist() == [4, 3, 2]
+    assert losses["11-20"]["validation"].tolist() == [3, 2, 1]
+
+
+def test_figures_are_those_that_the_files_allow(root: Path, tmp_path: Path) -> None:
+    figures = appendix_figures(provo(root=root))
+    assert list(figures) == ["oracles", "tokens", "training"]
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in figures["training"].axes]
+    assert titles == ["passages 1-10 left out", "passages 11-20 left out"]
+    shown = [text.get_text() for text in figures["tokens"].axes[0].get_legend().get_texts()]
+    assert shown == ["GPT-2, mean 0.300", "half of the people, mean 0.300", "the other half, mean 0.300"]
+    assert appendix_figures(provo(root=tiny_provo.write(tmp_path))) == {}

@@ -85,3 +85,11 @@ def test_word_models_have_the_same_bits_a_character_at_shared_places(tmp_path):
     for kind in ("growing", "sliding"):
         bits = table.xs(kind, level="window")["bits_per_character"]
         assert bits["a"] == pytest.approx(bits["b"], abs=1e-4)
+
+
+def test_temperature_moves_perplexity_and_no_score(scored):
+    tempered = scored.dataset["tempered_logprob"].sel(context_length=LENGTHS[-1])
+    losses = -tempered.mean(["window", "position"])
+    assert (losses.std("temperature") > 0.01).all()
+    at_one = tempered.sel(temperature=1.0)
+    np.testing.assert_allclose(at_one, scored.dataset["logprob"].sel(context_length=LENGTHS[-1]), atol=1e-4)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game import ranks
+from shannon_game import rank_perplexity, ranks
+from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings import paired_separation
 from shannon_game.estimators.rankings.examples import ranking_study
 from shannon_game.experiments.rankings.ranks.scores import easy_tokens
@@ -54,3 +57,26 @@ def test_tokens_stand_in_the_class_of_their_length() -> None:
     assert ones["mean"] == 0.5
     assert ones["se"] == pytest.approx(np.sqrt(2 / 1 * 0.5) / 2)
     assert np.isnan(found.loc[("characters", "3"), "se"])
+
+
+def test_the_average_has_the_weights_that_are_given() -> None:
+    study = ranking_study()
+    curves = ranks(study, posterior=False, weights={"linear": 1, "top_1": 3}).tables["score_curves"]
+    np.testing.assert_allclose(curves["average"], (curves["linear"] + 3 * curves["top_1"]) / 4)
+    plain = ranks(study, posterior=False).tables["score_curves"]
+    single = ["linear", "reciprocal", "exponential_01", "exponential_03"]
+    np.testing.assert_allclose(plain["average"], plain[single].mean(axis=1))
+    with pytest.raises(InputError, match=r"weights: names 'rank'; scores are linear, reciprocal"):
+        ranks(study, posterior=False, weights={"rank": 1})
+    with pytest.raises(InputError, match="weights: are all 0"):
+        ranks(study, posterior=False, weights={"linear": 0})
+
+
+def test_longer_tokens_are_harder_in_the_public_files(rank_perplexity_root: Path) -> None:
+    found = ranks(rank_perplexity(root=rank_perplexity_root), posterior=False)
+    shown = found.tables["easy_tokens"].query("factor == 'characters' and score == 'top_1'")
+    mean = shown.pivot_table(index="level", columns="model", values="mean")
+    assert (mean.loc["9+"] < mean.loc["3"]).all()
+    # a first guess separates every pair of the four models worst
+    pairs = found.tables["separation"]
+    assert set(pairs[pairs["place"] == pairs["place"].max()]["score"]) == {"top_1"}
