@@ -215,3 +215,36 @@ def test_tables_that_do_not_fit(
         pd.DataFrame(table).to_csv(path, index=False)
     with pytest.raises(InputError, match=message):
         reading_times(study, times=None if table is None else path, **settings)
+
+
+def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) -> None:
+    rows = []
+    for number in range(1, 9):
+        place = {"text_id": f"t{number % 4}", "word_num": number, "context": f"a {number}", "target": "big"}
+        rows += [{**place, "response": "big", "count": number, "model": None}]
+        rows += [{**place, "response": "small", "count": 9, "model": None}]
+        rows += [{**place, "response": "big", "count": 9 - number, "model": "m"}]
+        rows += [{**place, "response": "small", "count": number, "model": "m"}]
+    study = cloze_study(pd.DataFrame(rows))
+    path = tmp_path / "times.csv"
+    pd.DataFrame(
+        {"text_id": study["text_id"], "word_num": study["word_num"], "time": np.arange(8) ** 2 + 200.0}
+    ).to_csv(path, index=False)
+    given = {"times": path, "spillover": 0}
+    before = reading_times(study, **given).tables["items"]["surprisal_nats_m"]
+    np.testing.assert_allclose(before, -np.log((9 - np.arange(1, 9) + 0.5) / 10))
+    logprob = np.full(study.sizes["sample"] + 1, np.nan)
+    logprob[-1] = -0.25
+    entry = int(np.flatnonzero(study["entry_item"].to_numpy() == study["item"].to_numpy()[2])[0])
+    grown = {
+        "sample_entry": np.append(study["sample_entry"], entry),
+        "sample_word": np.append(study["sample_word"], study["sample_word"][0]),
+        "sample_source": np.append(study["sample_source"], 1),
+        "sample_count": np.append(study["sample_count"], 0),
+        "sample_logprob": logprob,
+    }
+    exact = study.drop_dims(["sample", "source"]).assign_coords(source=["samples", "corpus"])
+    exact = exact.assign({name: ("sample", values) for name, values in grown.items()})
+    after = reading_times(exact, **given).tables["items"]["surprisal_nats_m"]
+    assert after[2] == 0.25
+    np.testing.assert_allclose(after.drop(2), before.drop(2))

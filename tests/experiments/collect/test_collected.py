@@ -303,7 +303,8 @@ def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Pat
     pay = read_guarded_csv(tmp_path / "pay.csv")
     assert set(pay["recruiter_id"]) == {f"{game}-{number}" for game in played.crowds for number in range(N_PLAYERS)}
     assert (pay["base"].astype(float) == 3.0).all()
-    assert pay["bonus"].astype(float).between(0, 1).all()
+    earned = pay["score_points"].astype(float).clip(lower=0) * 2.0 / 1000
+    np.testing.assert_allclose(pay["bonus"].astype(float), earned.clip(upper=1.0), atol=0.0051)
     points = own.groupby("participant")["score_points"].agg(lambda cells: cells.replace("", "0").astype(float).sum())
     paid = pay[pay["game"] == "comparison"].set_index("participant")["score_points"].astype(float)
     assert (paid - points).abs().max() < 0.06

@@ -18,7 +18,8 @@ from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
-from shannon_game.inference.lm.translation import shares_tokenizer
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.translation import shares_tokenizer, translate
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named
 from tests.inference.lm import tiny_models
@@ -272,3 +273,37 @@ def test_every_place_is_as_likely() -> None:
     counts = np.bincount(positions, minlength=9)[1:]
     # 2,000 draws from 8 places: mean 250, sd 14.8
     assert np.abs(counts - 250).max() < 5 * 14.8
+
+
+def test_translation_by_hand() -> None:
+    """Two vocabularies that share some tokens: what stands elsewhere, or is no token of the other, is not exact."""
+    pieces = ["a", "b", "c", "Ġ"]
+    first = tiny_models.by_hand([*pieces, "ab", "Ġa"], [("a", "b"), ("Ġ", "a")])
+    second = tiny_models.by_hand(["Ġ", "c", "b", "a", "ab", "bc"], [("b", "c"), ("a", "b")])
+    one, two = _Stub(first, "one"), _Stub(second, "two")
+    vocab, other = first.get_vocab(), second.get_vocab()
+    contexts = [[vocab["c"]], [vocab["b"]], [vocab["c"]], [vocab["a"]], [0]]
+    tokens = [[vocab["a"], vocab["ab"]], [vocab["a"], vocab["c"]], [vocab["Ġa"]] * 2, [vocab["c"], vocab["a"]], [1, 2]]
+    found = translate(two, one, contexts, tokens)  # type: ignore[arg-type]
+    assert found.contexts[0] == [other["c"]]
+    assert found.tokens[0].tolist() == [other["a"], other["ab"]]
+    assert found.problems[0] == ""
+    # "b" and then "c" is one token of the second model
+    assert "two cuts its text with 'c' elsewhere" in found.problems[1]
+    assert found.problems[2] == "' a' is no token of two"
+    assert found.problems[3] == ""
+    assert "holds a special token" in found.problems[4]
+    assert found.exact.tolist() == [True, False, False, True, False]
+
+
+class _Stub:
+    """As much of a model as its vocabulary needs."""
+
+    def __init__(self, tokenizer: object, name: str) -> None:
+        self.tokenizer = tokenizer
+        self.name = name
+        self.settings = ModelSettings(name=name, source="folder", path=name)
+        self.vocab_size = len(tokenizer)  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return id(self)

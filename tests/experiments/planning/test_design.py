@@ -13,7 +13,7 @@ from shannon_game import design, designed_simulated
 from shannon_game.estimators.comparison import token_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
-from shannon_game.experiments.planning.games import equation_5
+from shannon_game.experiments.planning.games import Outcome, equation_5
 from shannon_game.experiments.planning.replicates import keeps_promise, simulated_studies, summarise
 from shannon_game.experiments.planning.settings import (
     GAMES,
@@ -233,3 +233,14 @@ def test_a_recommended_design_keeps_its_promise_elsewhere() -> None:
         found = summarise(studies, fresh.width_nats, fresh.interval)
         assert found["p_width"] >= 0.9 - 2 * found["p_width_mcse"]
         assert 0.85 - 2 * found["coverage_mcse"] <= found["coverage"] <= 0.95 + 2 * found["coverage_mcse"]
+
+
+def test_a_summary_by_hand() -> None:
+    found = [Outcome(1.2, 0.1, 1000, 1.0, right_order=1.0), Outcome(0.9, 0.2, 1000, 1.0, right_order=0.0)]
+    said = summarise(found, wanted=0.5, interval=0.9)
+    assert said["bias"] == pytest.approx(0.05)
+    assert said["rmse"] == pytest.approx(np.sqrt((0.04 + 0.01) / 2))
+    assert said["coverage"] == 0.5  # 1.646 standard errors reach .165 and .329
+    assert said["p_width"] == 0.5
+    assert said["width"] == pytest.approx(2 * 1.6464 * 0.15, rel=1e-3)
+    assert said["p_right_order"] == 0.5
