@@ -186,12 +186,6 @@ def test_files_that_are_no_vocabulary_are_refused(tmp_path: Path, name: str, dat
         read_vocabulary(tmp_path / name)
 
 
-def test_a_vocabulary_without_the_studys_tokens_is_refused(tmp_path: Path, study: xr.Dataset) -> None:
-    (tmp_path / "v.jsonl").write_text('" the"\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"vocabulary: has no token .* name the tokenizer\.json"):
-        Top1().questions(study, CollectSettings(vocabulary=tmp_path / "v.jsonl"))
-
-
 # ---- through the pages
 
 

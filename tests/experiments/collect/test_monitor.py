@@ -57,10 +57,3 @@ def usual(session: int, **changes: Any) -> list[Row]:
 )
 def test_sessions_are_flagged_by_the_rules(rows: list[Row], flags: dict[int, list[str]]) -> None:
     assert session_flags(rows, deck()) == flags
-
-
-def test_a_session_far_from_the_others_is_flagged() -> None:
-    rows = [row for session in range(9) for row in usual(session)]
-    far = [Row(9, row.question_id, row.value, -100.0) for row in usual(9)]
-    assert session_flags(rows, deck()) == {}
-    assert session_flags([*rows, *far], deck()) == {9: ["outside"]}

@@ -38,7 +38,6 @@ def test_packages_that_are_absent_or_do_not_fit_are_problems() -> None:
     assert {name for name, each in found.items() if each.problem} == {"gone", "old"}
     assert found["gone"].problem == "is not installed"
     assert found["old"].problem == "is 2.5, should be <2"
-    assert "pip install" in found["old"].cure
     assert found["numpy"] == Finding("numpy", "2.0")
     assert "future" not in found
 

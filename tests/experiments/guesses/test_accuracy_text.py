@@ -45,4 +45,3 @@ def test_an_endpoint_is_asked_at_the_positions_of_people(tmp_path: Path) -> None
     np.testing.assert_array_equal(answered["model_hit"].sel(model="api")[asked], np.isin(lengths, [0, 2]))
     assert f"{(lengths == 1).sum()} are no token" in said[0]
     assert 0 < (lengths == 1).sum() < len(asked)
-    assert "The store of paid answers" in said[0]

@@ -61,14 +61,8 @@ def test_a_run_writes_designs_curves_and_a_paragraph(tmp_path: Path) -> None:
     assert np.isfinite(table.loc[table["game"] == "bets", "p_right_order"]).all()
     assert table.loc[table["game"] == "cloze", "p_right_order"].isna().all()
     write_outputs(tmp_path, config(*TINY_DESIGN), job.study, result)
-    assert "## To preregister" in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "costs.png").is_file()
     assert pd.read_csv(tmp_path / "table.csv").shape[0] == len(table)
-    # a line a number that is estimated, on the screen too; shares with their Monte-Carlo error
-    assert len(result.conclusion) == 5
-    bets = next(line for line in result.conclusion if line.startswith("For what people lose in bets: "))
-    row = best[best["game"] == "bets"].iloc[0]
-    assert f"about {row['n_contexts'] / row['n_people']:.0f} bets a person; " in bets
 
 
 @pytest.mark.parametrize(("budget_minutes", "recommended"), [(None, [True]), (1.0, [False])])
@@ -195,8 +189,6 @@ def test_a_pilot_says_how_people_report(tmp_path: Path, contexts: xr.Dataset) ->
         at = int(np.argmin(np.abs(k0 - one.slope_median)))
         assert one.slope_median == pytest.approx(k0[at])
         assert one.slope_log_sd == pytest.approx(spread[at])
-    result = design(contexts, games="bets", contexts=20, bets=1, n_screen=3, n_replicates=3, pilot=str(path))
-    assert "a pilot's posterior" in result.text
 
 
 def test_what_questions_were_worth() -> None:

@@ -91,43 +91,6 @@ def marked(mark: Callable[[str], str], *, names: bool) -> Change:
     return change
 
 
-SPELT: dict[str, Callable[[str], str]] = {
-    "minus": lambda text: text.replace("-", "\u2212"),
-    "dash": lambda text: text.replace("-", "\u2013"),
-    "full width": lambda text: "".join(chr(ord(one) + 0xFEE0) for one in text),
-    "Arabic digits": lambda text: "".join(chr(0x660 + int(one)) if one.isdigit() else one for one in text),
-    "comma": lambda text: text.replace(".", ","),
-    "exponent": lambda text: f"{float(text):.9e}",
-    "plus": lambda text: text if text.startswith("-") else f"+{text}",
-    "spaces": lambda text: f"  {text}\u00a0",
-    "zeros": lambda text: f"{text}00" if "." in text else f"{text}.00",
-    "three zeros": lambda text: f"{text}000" if "." in text else f"{text}.000",
-    "no zero": lambda text: text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text,
-    "brackets": lambda text: f"({text.removeprefix('-')})",
-    **{
-        form.replace("{}", "1"): form.format
-        for form in ("'{}", '="{}"', "${}", "{} \u20ac", "{} chips", "{}*", "{}\u200b")
-    },
-}
-NO_NUMBERS = (
-    *("x", "0x1F", "1_0", "TRUE", "false", "2024-05-01", "5-May", "5.5.2024", "1/2", "\u00bd", "\u00b2", "nan", "NA"),
-    *("inf", "-Infinity", "--1", "1 2", "12:30", "=1+1", "#REF!", "#N/A", "1e999", "1e", "e3", "1.2.3", "1,2,3", "0b1"),
-    *("1..2", "..", "-", ".", "<1", "0-1", "1;2", "\u221e", "1e-3e2", "9" * 400, "\u4e94", "1\x002", "~1", "\ud83d"),
-)
-
-
-def spelt(how: Callable[[str], str], *, everywhere: bool = False, right: bool = True) -> Change:
-    """Numbers as people and programs write them; or what is none."""
-
-    def change(rng: random.Random, kind: Kind, rows: Rows) -> Changed | None:
-        if not numbers_of(kind):
-            return None
-        fed = of_column(rows, rng.choice(numbers_of(kind)), how, None if everywhere else a_row(rng, rows))
-        return as_text(fed, *([(rows, False)] if right else []))
-
-    return change
-
-
 def emptied(value: str) -> Change:
     return lambda rng, kind, rows: plainly(of_column(rows, rng.choice(rows[0]), lambda text: value, a_row(rng, rows)))
 
@@ -264,7 +227,7 @@ BYTES: dict[str, Change] = {
 def decimal_commas(rng: random.Random, kind: Kind, rows: Rows) -> Changed:
     fed = rows
     for name in kind.real:
-        fed = of_column(fed, name, SPELT["comma"])
+        fed = of_column(fed, name, lambda text: text.replace(".", ","))
     return Changed(written(fed, ";").encode(), ((rows, fed != rows),), READ)
 
 
@@ -273,10 +236,6 @@ def decimal_commas(rng: random.Random, kind: Kind, rows: Rows) -> Changed:
 CHANGES: dict[str, dict[str, Change]] = {
     "names": {what: marked(how, names=True) for what, how in MARKS.items()},
     "words": {what: marked(how, names=False) for what, how in MARKS.items()},
-    "numbers": {
-        f"{what}, all {every}": spelt(how, everywhere=bool(every)) for what, how in SPELT.items() for every in (0, 1)
-    },
-    "no numbers": {value: spelt(lambda text, value=value: value, right=False) for value in NO_NUMBERS},
     "cells": {
         **{f"emptied by {value!r}": emptied(value) for value in ("", " ", "\u00a0", "\u200b")},
         "left out": dropped,
