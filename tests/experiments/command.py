@@ -84,6 +84,18 @@ def break_experiment(condition: str, what: str) -> str:
     )
 
 
+def behind_endpoint(url: str, **more: object) -> list[str]:
+    """Overrides of a chat model behind a server on this machine; the fixture ``api_key`` has its key."""
+    prices = dict.fromkeys(("usd_per_million_input", "usd_per_million_output", "budget_usd"), 1.0)
+    given = {"base_url": url, "model": "fake"} | prices
+    added = {"key_env": "FAKE_KEY", "kind": "chat", "backoff_s": 0} | more
+    return [
+        "model=[api]",
+        *(f"models.api.{name}={value}" for name, value in given.items()),
+        *(f"+models.api.{name}={value}" for name, value in added.items()),
+    ]
+
+
 def files(folder: Path) -> Sequence[str]:
     """Visible files below a folder, sorted."""
     return sorted(

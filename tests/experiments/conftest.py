@@ -1,27 +1,30 @@
-"""Every result that a test of an experiment makes is looked at as a reader does."""
+"""What tests of experiments with language models share: tiny models with texts, and the key of an endpoint."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from shannon_game.experiments.harness import result
-from shannon_game.experiments.harness.tables import split_constants
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the models of ``write_models`` and with texts."""
+    from tests.experiments.tiny_language_models import write_models, write_texts
+
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    write_texts(folder / "texts")
+    return folder
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _results_begin_with_their_answer() -> Iterator[None]:
-    """Refuse a text whose first sentence holds no number, and a table of more than eight columns."""
-    whole = result._as_called
-
-    def checked(found: result.ExperimentResult) -> result.ExperimentResult:
-        first = re.split(r"(?<=\.)\s", found.text.strip())[0]
-        assert re.search(r"\d| no | not |unknown", first), first
-        assert len(split_constants(found.summary())[0].columns) <= 8
-        return whole(found)
+@pytest.fixture(scope="module")
+def api_key() -> Iterator[None]:
+    """The key of the endpoint that stands for a paid one."""
+    from tests.inference.api.fake_server import KEY
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(result, "_as_called", checked)
+        patch.setenv("FAKE_KEY", KEY)
+        patch.setenv("NO_PROXY", "*")
         yield

@@ -114,28 +114,3 @@ def test_a_few_kills(name: str, n_kills: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "n_kills"), [(name, 4 if name == "human_loss" else 9) for name in RUNS])
 def test_many_kills(name: str, n_kills: int, tmp_path: Path, seed_offset: int) -> None:
     check(name, tmp_path, n_kills, seed=2 + seed_offset)
-
-
-@pytest.mark.slow
-@pytest.mark.mcmc
-@pytest.mark.subprocess
-def test_a_finished_fit_is_not_made_again(tmp_path: Path) -> None:
-    whole = run(tmp_path, *RUNS["tvd"], "hydra.run.dir=whole")
-    assert whole.returncode in ALL_DONE, whole.stderr
-    with subprocess.Popen(
-        command(*RUNS["tvd"]), cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        while not list(tmp_path.glob("outputs/tvd/*/.fits/*/*.nc")):
-            assert process.poll() is None, "the run ended too soon"
-            time.sleep(0.02)
-        process.kill()
-    (stopped,) = (tmp_path / "outputs/tvd").iterdir()
-    n_kept = len(list(stopped.glob(".fits/*/*.nc")))
-    done = run(tmp_path, *RUNS["tvd"])
-    assert done.returncode == whole.returncode, done.stderr
-    assert f"goes on with what the same run left in outputs/tvd/{stopped.name}\n" in done.stderr
-    assert done.stderr.count("a fit is taken from the run before\n") == n_kept >= 1
-    (new,) = set((tmp_path / "outputs/tvd").iterdir()) - {stopped}
-    assert_same_table(new / "table.csv", tmp_path / "whole/table.csv")
-    assert not (new / ".fits").exists()
-    assert not (stopped / ".fits").exists()

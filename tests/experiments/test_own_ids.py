@@ -14,7 +14,6 @@ from shannon_game.estimators.comparison import (
     simulate_comparison_study,
 )
 from shannon_game.estimators.layout import item_labels
-from shannon_game.inference.posterior.arviz_adapter import group
 from tests.experiments.studies.comparison.test_table import tables
 
 N_ASKED = 12
@@ -73,21 +72,3 @@ def test_contexts_keep_their_ids(columns: dict[str, str], labels: list[object]) 
     assert item_labels(study).tolist() == labels
     dataset = tvd(study, bayes={"n_contexts": None}).dataset
     assert dataset["item"].to_numpy().tolist() == labels
-
-
-@pytest.mark.slow
-@pytest.mark.mcmc
-def test_posteriors_name_contexts() -> None:
-    short = {"draws": 30, "tune": 30, "chains": 2, "cores": 1}
-    study = cloze({"context_id": "unique"})
-    drawn = cloze_study(
-        pd.DataFrame({"id": study["item_id"].to_numpy(), "said": ["dog", "cat", "emu", "yak"], "by": "lm"}).pipe(
-            lambda model: pd.concat([model.assign(by=""), model.assign(by=""), model])
-        ),
-        columns={"context_id": "id", "response": "said", "model": "by"},
-    )
-    bayes = {"n_contexts": 3, "more_draws": 1}
-    result = tvd(drawn, bayes=bayes, sampler=short, allow_unconverged=True)
-    named = group(result.posteriors["lm"], "posterior")["context"].to_numpy()
-    assert len(named) == 3
-    assert set(named) < set(study["item_id"].to_numpy())

@@ -9,10 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments import surprisal
-from shannon_game.experiments.studies.documents.texts import texts
-from shannon_game.experiments.studies.rankings.table import ranking_table
 from tests.experiments.command import TINY, prepared
 from tests.experiments.tiny_language_models import named
 from tests.inference.api.fake_server import serving
@@ -74,48 +71,6 @@ def test_it_plays_the_comparison_game_as_it_does_here(root: Path, endpoint: Mode
     assert all(there.startswith(here) for here, there in zip(answers["e"], answers["api"], strict=True))
 
 
-def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, tmp_path: Path) -> None:
-    from shannon_game.inference.lm.language_model import encode, token_strings
-    from shannon_game.inference.lm.scoring import score_windows
-
-    model = tiny_models.load(root / "e", bos=tiny_models.END)
-    (ids,) = encode(model, [" ".join(tiny_models.TEXTS[:5])])
-    (tmp_path / "text.txt").write_text(" ".join(tiny_models.TEXTS[:5]))
-    job = prepared(
-        *("+exp=ranks", "study=texts", "model=[api]", "experiment.posterior=false"),
-        *through(endpoint, "+models.api.top_logprobs=5", "+models.api.reuse=false"),
-        f"study.path={tmp_path / 'text.txt'}",
-        "experiment.tokenizer=study",
-        "experiment.lengths=[8]",
-        "experiment.n_windows=3",
-        "experiment.n_tokens=4",
-        f"experiment.store={tmp_path / 'answers.db'}",
-    )
-    tokens = np.array(token_strings(model, ids), dtype=object)
-    study = job.study.assign(
-        token=("position", tokens), token_document=("position", np.zeros(len(tokens), dtype=np.int64))
-    )
-    result = job.experiment(study, job.settings)
-    result.writers["ranking.csv"](tmp_path / "ranking.csv")
-    found = ranking_table(path=tmp_path / "ranking.csv")
-    assert found.sizes["token"] == 12
-    for row in range(12):
-        start = int(str(found["window"].to_numpy()[row]).removeprefix("token "))
-        position = int(found["position"].to_numpy()[row])
-        direct = score_windows(model, [ids[start - 8 : start + 4]], context_length=8, sliding=False, top_k=5)
-        values = direct["top_logprob"].to_numpy()[0, position]
-        # of tokens that are parts of characters, an endpoint's list shows the first alone
-        best: dict[str, float] = {}
-        for token, value in zip(token_strings(model, direct["top_token"].to_numpy()[0, position]), values, strict=True):
-            best.setdefault(token, float(value))
-        n_listed = len(best)
-        assert n_listed >= 2
-        assert found["ranked_token"].to_numpy()[row].tolist()[:n_listed] == [*best]
-        np.testing.assert_allclose(
-            found["ranked_logprob"].to_numpy()[row][:n_listed], [*best.values()], rtol=0, atol=1e-4
-        )
-
-
 TEXTS = ("The old clock — struck nine.", "「你好」 said the naïve baker 🍞", "the the the", "é", "zebra")
 
 
@@ -161,38 +116,3 @@ def test_texts_have_the_surprisal_of_the_engine(
     again = surprisal(TEXTS, models=models, **stores)
     assert endpoint.n_requests == before + len(TEXTS)
     assert again.tables["tokens"].equals(result.tables["tokens"])
-
-
-def test_sentences_regions_and_shared_characters_are_those_of_the_engine(
-    root: Path, endpoint: ModelEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ModelEndpoint, "start", "")
-    rows = "x,The old clock|struck nine.\ny,Rain fell.\nx,“Nobody|moved” — then.\n"
-    (tmp_path / "sentences.csv").write_text(f"story,text\n{rows}")
-    study = texts(path=tmp_path / "sentences.csv", group_field="story", regions="|")
-    there = {"source": "api", "base_url": endpoint.url, "model": "real", "key_env": "", "bos": tiny_models.END}
-    here = {"source": "folder", "path": str(root / "e"), "device": "cpu", "bos": tiny_models.END}
-    stores = {"store": tmp_path / "store", "api_store": tmp_path / "answers.db"}
-    its = {"models": {"there": there, "here": here}, "context": "text", "characters": "shared", **stores}
-    result = surprisal(study, **its)
-    for name, column in (("words", "sum_bits"), ("regions", "sum_bits"), ("tokens", "surprisal_nats")):
-        table = result.tables[name]
-        both = [table.loc[table["model"] == model, column].to_numpy() for model in ("there", "here")]
-        np.testing.assert_allclose(*both, rtol=0, atol=5e-6)
-    np.testing.assert_allclose(*result.table["bits_per_character"], atol=1e-5)
-
-
-def test_what_an_endpoint_does_not_take_is_refused_before_it_is_asked(endpoint: ModelEndpoint) -> None:
-    model = {"source": "api", "base_url": endpoint.url, "model": "real", "key_env": ""}
-    before = endpoint.n_requests
-    refused = [
-        ({"window": 8}, "window: is 8"),
-        ({"max_tokens": 8}, "max_tokens: is 8"),
-        ({"method": "pll"}, "run here"),
-    ]
-    for settings, message in refused:
-        with pytest.raises(InputError, match=message):
-            surprisal(["Rain fell."], models={"there": model}, **settings)
-    with pytest.raises(InputError, match="kind: is 'chat'"):
-        surprisal(["Rain fell."], models={"there": model | {"kind": "chat"}})
-    assert endpoint.n_requests == before

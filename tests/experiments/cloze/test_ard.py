@@ -36,7 +36,6 @@ def tiny(seed_offset: int) -> ExperimentResult:
 @pytest.mark.mcmc
 def test_at_a_tiny_size(tiny: ExperimentResult, tmp_path: Path) -> None:
     result, table = tiny, tiny.table
-    assert 'conclusion "TVD between oracles matters most"' in result.text
     assert table["fit"].unique().tolist() == ["main"]
     assert (table["lower"] < table["coefficient"]).all()
     assert (table["coefficient"] < table["upper"]).all()
@@ -76,11 +75,8 @@ def test_coverage_at_a_tiny_size(tmp_path: Path) -> None:
     ("override", "message"),
     [
         ("experiment.predictors=[mood]", "unknown predictor 'mood'; choose one of: human_entropy"),
-        ("experiment.measured=[word_num]", "unknown measured predictor 'word_num'"),
         ("experiment.target_answers=50", "no context has 68 answers"),
         ("experiment.measured=[oracle_tvd,oracle_tvd]", "experiment.measured: is .* list of names, each once"),
-        ("+experiment.priors.coefficient=-1", "coefficient: is -1"),
-        ("players=[nobody]", "unknown model 'nobody'"),
     ],
 )
 def test_wrong_settings(override: str, message: str) -> None:

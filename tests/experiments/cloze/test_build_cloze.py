@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game import cloze_file, improve, tvd
+from shannon_game import cloze_file, tvd
 from shannon_game.estimators.cloze import study_words, word_rules
 from shannon_game.estimators.cloze.study import entry_positions
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.ard.settings import ArdSettings, design_columns
 from shannon_game.experiments.cloze.build_cloze import experiment as module
 from shannon_game.experiments.cloze.build_cloze.players import (
     Contexts,
     Row,
     exact_player,
     take_contexts,
-    without_models,
 )
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.cloze.simulated import cloze_simulated
@@ -117,42 +115,6 @@ def test_the_exact_players_distance_is_that_of_tvd_exact(root: Path, store: Path
     np.testing.assert_allclose(table["tvd_a"], table["tvd_a-exact"], atol=0.17)
 
 
-def test_other_experiments_read_it(built: xr.Dataset) -> None:
-    few = ["a", "a-exact", "a-p0.8"]
-    assert tvd(built, players=few, item="disputed").table["player"].nunique() >= 3
-    shares = improve(built, players=few, margins=0.02, n_replicates=20)
-    assert set(zip(shares.table["model"], shares.table["estimator"], strict=True)) >= {
-        ("a", "unbiased"), ("a", "biased"), ("a-exact", "biased"), ("a-p0.8", "unbiased"),
-    }  # fmt: skip
-    columns = design_columns(built, ArdSettings(players=["a", "a-exact"], target_answers=2, oracle_answers=2))
-    assert set(columns.player) == {"a", "a-exact"}
-    assert len(tvd(built, players=["a"], n=[10, 50], n_repeats=2).table)
-
-
-def test_a_narrow_decoder_says_fewer_words(found: ExperimentResult) -> None:
-    table = found.table.set_index("player")
-    assert table.loc[["a-greedy", "a-k3", "a"], "n_different"].is_monotonic_increasing
-    assert table.loc["a-greedy", "entropy_nats"] == pytest.approx(0)
-    # samples of a distribution are nearer to it than those of a decoder
-    assert table.loc["a", "tvd_to_exact"] < table.loc["a-greedy", "tvd_to_exact"]
-    # the other model's most probable token begins no word anywhere
-    assert table.loc["d-greedy", ["n_contexts_without_word", "share_failed"]].tolist() == [8, 1]
-    assert any("d-greedy gave no word in 8 of 8 contexts" in text for text in found.warnings)
-
-
-def test_draws_that_give_no_word_are_failed_samples(found: ExperimentResult, built: xr.Dataset) -> None:
-    texts = built["word_text"].to_numpy()[built["sample_word"].to_numpy()]
-    table = found.table.set_index("player")
-    rules = word_rules("clean")
-    words = study_words(built, human=rules, model=rules, corpus=rules)
-    for name in ("a", "a-p0.8", "d"):
-        mine = np.isin(built["sample_entry"].to_numpy(), entry_positions(built, name)) & (texts == FAILED)
-        n_failed = int(built["sample_count"].to_numpy()[mine].sum())
-        assert n_failed == words.models[name].missing.get("failed", 0)
-        assert table.loc[name, "share_failed"] == pytest.approx(n_failed / 8 / 150)
-    assert table.loc["a", "share_failed"] > 0
-
-
 def test_numbers_do_not_depend_on_batches_order_or_what_else_is_asked(
     root: Path, built: xr.Dataset, tmp_path: Path
 ) -> None:
@@ -231,13 +193,6 @@ def written(result: ExperimentResult, folder: Path) -> xr.Dataset:
     return cloze_file(path=result.writers["study.nc"](folder / "study.nc"))
 
 
-def test_nothing_to_ask(root: Path, store: Path) -> None:
-    with pytest.raises(InputError, match="holds none of the contexts"):
-        run_experiment(*overrides(root, store, "experiment.shard=7/40"))
-    with pytest.raises(InputError, match="names no model"):
-        run_experiment(*overrides(root, store, models=()))
-
-
 def test_what_is_not_listed_is_spread_over_draws_of_other_words() -> None:
     drawn = {
         "word": [[FAILED, "cat", "dog", "eel", "fox"], [FAILED, "cat"]],
@@ -255,15 +210,3 @@ def test_what_is_not_listed_is_spread_over_draws_of_other_words() -> None:
     ]  # fmt: skip
     assert [(row.word, row.count) for row in player.rows[1]] == [("cat", 778), ("hen", 111), ("eel", 111)]
     assert player.rows[0][3] == Row("dog", "samples", 200, scored[0]["dog"])
-
-
-def test_some_contexts_of_a_study() -> None:
-    study = cloze_simulated(n_items=6, families=["mixture", "factors"])
-    kept = take_contexts(study, np.array([1, 4]))
-    whole, part = (study_words(one, human=RULES, model=RULES, corpus=RULES) for one in (study, kept))
-    np.testing.assert_array_equal(part.human.count, whole.human.take([1, 4]).count)
-    for name in ("mixture", "factors"):
-        np.testing.assert_array_equal(part.models[name].counts.count, whole.models[name].counts.take([1, 4]).count)
-    bare = without_models(kept)
-    assert not {"model", "entry", "sample", "source"} & set(bare.dims)
-    assert take_contexts(bare, np.array([0])).sizes["item"] == 1

@@ -11,33 +11,24 @@ import pytest
 from shannon_game import cloze_file
 from shannon_game.estimators.cloze.words import FAILED
 from tests.experiments.cloze.test_tvd_exact import TABLE
-from tests.experiments.command import prepared
-from tests.inference.api.fake_server import KEY, serving
+from tests.experiments.command import behind_endpoint, prepared
+from tests.inference.api.fake_server import serving
 from tests.inference.api.talking_server import TalkingEndpoint
 
-pytestmark = pytest.mark.torch
-PRICES = ("usd_per_million_input", "usd_per_million_output", "budget_usd")
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("api_key")]
 
 
 def built(tmp_path: Path, endpoint: TalkingEndpoint, *more: str) -> dict[str, Counter[str]]:
     """Words of the endpoint's player by context, as the study that was written has them."""
     (tmp_path / "answers.csv").write_text(TABLE, encoding="utf-8")
     job = prepared(
-        *("+exp=build_cloze", "study=cloze_table", f"study.path={tmp_path / 'answers.csv'}", "model=[api]"),
-        *(f"models.api.base_url={endpoint.url}", "models.api.model=fake"),
-        *("+models.api.key_env=FAKE_KEY", "+models.api.kind=chat", *(f"models.api.{name}=1.0" for name in PRICES)),
+        *("+exp=build_cloze", "study=cloze_table", f"study.path={tmp_path / 'answers.csv'}"),
+        *behind_endpoint(endpoint.url, concurrency=1),
         *(f"experiment.{name}={tmp_path / name}" for name in ("store", "api_store")),
         *more,
     )
     result = job.run()
-    assert "The store of paid answers" in result.text
-    result.writers["study.nc"](tmp_path / "study.nc")
+    result.files["study.nc"](tmp_path / "study.nc")
     study = cloze_file(path=str(tmp_path / "study.nc"))
     words = study["word_text"].to_numpy()
     found: dict[str, Counter[str]] = {str(text): Counter() for text in study["context"].to_numpy()}
@@ -57,7 +48,7 @@ def test_words_are_drawn_one_a_call(tmp_path: Path) -> None:
         return (" road.", "two words")[len(calls) % 2], {}
 
     with serving(TalkingEndpoint(says)) as endpoint:
-        found = built(tmp_path, endpoint, "experiment.n_samples=4", "+models.api.concurrency=1")
+        found = built(tmp_path, endpoint, "experiment.n_samples=4")
     assert len(calls) == 4 * len(found)
     assert all(words == {"road.": 2, FAILED: 2} for words in found.values())
 

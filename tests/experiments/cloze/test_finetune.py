@@ -76,33 +76,10 @@ def test_what_people_say_everywhere_is_learned(found: ExperimentResult) -> None:
 
 
 @torch_test
-def test_every_context_is_held_out_once_and_the_table_follows(found: ExperimentResult) -> None:
-    items = found.tables["items"].query("labels == 'soft'")
-    assert sorted(items["item"].tolist()) == list(range(12))
-    assert items.groupby("part")["text_id"].nunique().tolist() == [3, 3]
-    row = found.table.iloc[0]
-    assert row["tvd_difference"] == pytest.approx((items["tvd_after"] - items["tvd_before"]).mean())
-    runs = {f"a, {its}, part {number}" for its in ("soft", "majority") for number in (1, 2)}
-    assert set(found.tables["curves"]["run"]) == runs
-    assert list(found.figures) == ["finetune", "loss_curves"]
-
-
-@torch_test
 def test_a_second_run_trains_nothing(root: Path, found: ExperimentResult) -> None:
     again = run_experiment(*overrides(root, "experiment.labels=[soft,majority]"))
     assert "0 steps in this run" in again.text
     pd.testing.assert_frame_equal(again.table, found.table)
-
-
-@torch_test
-def test_layer_norms_alone_and_one_part(root: Path) -> None:
-    found = run_experiment(
-        *overrides(root, "experiment.trainable=last_norms", "experiment.n_last_blocks=1", "experiment.fold=2")
-    )
-    # weights and biases of two layer norms of a block and of the last one, 32 numbers each
-    assert found.table["n_trained_parameters"].tolist() == [6 * 32]
-    assert found.table["n_held_out_texts"].tolist() == [3]
-    assert any("part 2 of 2 alone" in text for text in found.warnings)
 
 
 @torch_test
@@ -116,12 +93,6 @@ def test_layer_norms_alone_and_one_part(root: Path) -> None:
 def test_what_is_wrong_is_said(root: Path, override: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_experiment(*overrides(root, override))
-
-
-@torch_test
-def test_a_family_that_takes_no_trees(root: Path) -> None:
-    with pytest.raises(InputError, match="does not take a mask and positions as they are"):
-        run_experiment(*overrides(root, model="bloom"))
 
 
 def test_answers_are_counted_as_a_model_may_write_them() -> None:

@@ -11,7 +11,6 @@ import pytest
 from shannon_game import cloze_simulated, groups
 from shannon_game.estimators.errors import InputError
 from tests.experiments.command import prepared
-from tests.same import assert_same
 
 
 def test_the_excess_is_near_the_true_distance() -> None:
@@ -34,15 +33,6 @@ def test_one_population_in_three_groups() -> None:
     people = result.tables["people"]
     assert people["n_answers"].sum() == 20 * 30
     np.testing.assert_allclose(people["agreement"], people["agreement_others"], atol=0.05)
-
-
-def test_a_simulated_study_without_groups_is_what_it_was() -> None:
-    plain, named = cloze_simulated(n_items=6, vocab_size=30), cloze_simulated(n_items=6, vocab_size=30, n_groups=1)
-    assert "participant" not in plain
-    assert_same(plain["true_tvd"], named["true_tvd"])
-    assert set(named["participant_group"].to_numpy()) == {"group 1"}
-    with pytest.raises(InputError, match="n_groups: is 50"):
-        cloze_simulated(n_groups=50)
 
 
 def test_a_table_with_a_column_of_groups(tmp_path: Path) -> None:

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game import cloze_simulated, cloze_study, mixture, provo
-from shannon_game.estimators.cloze import held_out_mixture
+from shannon_game import cloze_simulated, cloze_study, mixture
 from shannon_game.estimators.errors import InputError
-from tests.experiments.command import prepared
 
 TINY = ("study=cloze_simulated", "study.n_items=24", "study.items_per_text=4", "study.vocab_size=40")
-
-
-def test_the_table_follows_from_the_items() -> None:
-    job = prepared("+exp=mixture", *TINY)
-    result = job.run()
-    weights = result.table[["weight_people", "weight_model", "weight_rest"]].to_numpy()
-    np.testing.assert_allclose(weights.sum(axis=1), 1)
-    items = result.tables["items"]
-    for row in result.table.itertuples():
-        own = items[(items["model"] == row.model) & (items["probability"] == row.probability)]
-        assert len(own) == row.n_contexts
-        assert (own["loss_model_nats"] - own["loss_both_nats"]).mean() == pytest.approx(row.gain_nats)
-        rest = np.full(len(own), 1 / job.study.sizes["word"])
-        columns = [own["probability_people"], own["probability_model"], rest]
-        again = held_out_mixture(np.stack(columns, axis=1), own["text_id"])
-        np.testing.assert_allclose(own["loss_both_nats"], again.loss_nats, rtol=1e-6)
-    assert "6 texts give rough weights" in result.warnings[-1]
 
 
 def two_kinds_of_words(share_of_people: float) -> pd.DataFrame:
@@ -59,17 +38,6 @@ def test_people_have_the_weight_of_the_words_that_they_alone_know(share: float) 
     expected = -share * np.log(share / 2) - (1 - share) * np.log(1 - share)
     assert row["loss_both_nats"] == pytest.approx(expected, abs=1e-3)
     assert row["gain_nats"] > 0
-
-
-@pytest.mark.slow
-def test_the_public_answers(provo_root: Path) -> None:
-    found = mixture(provo(root=provo_root), players=["gpt2"])
-    table = found.table.set_index("probability")
-    # the loss of the words as scored is lower than that of 1,000 samples, and people's answers lower both
-    assert table.loc["scored", "loss_model_nats"] < table.loc["samples", "loss_model_nats"]
-    assert (table["gain_lower_nats"] > 0).all()
-    assert table.loc["scored", "gain_nats"] == pytest.approx(0.2695, abs=1e-3)
-    assert list(table["n_contexts"]) == [797, 797]
 
 
 def test_what_is_refused() -> None:

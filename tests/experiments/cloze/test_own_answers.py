@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,7 +19,6 @@ ANSWERS = {
     "S2": ["the old house", "house", "house", "idk", ""],
     "S3": ["dog", "dog", "cat", "cat", "emu"],
 }
-MODEL = {"S1": ["schnee"] * 4, "S2": ["house", "home", "home", "old"], "S3": ["dog", "cat", "cat", "yak"]}
 
 
 def own_study(
@@ -69,29 +67,6 @@ def test_an_experiment_warns_under_the_rules_that_it_takes(
     assert {word} & {"der", "der schnee"} == said & {"der", "der schnee"} if word else "der" not in said
 
 
-@pytest.mark.parametrize(
-    ("experiment", "settings"),
-    [(tvd, NO_FIT), (improve, {"n_replicates": 20}), (tvd, {"n": [1, 2]})],
-)
-def test_every_question_to_the_answers_warns(experiment: Any, settings: dict[str, Any]) -> None:
-    study = own_study(model=MODEL)
-    assert "several words" in experiment(study, **settings).warnings[0]
-
-
-@pytest.mark.parametrize(("n_cut", "warned"), [(1, False), (2, True)])
-def test_a_small_share_gives_no_warning(n_cut: int, warned: bool) -> None:
-    people: Sequence[str] = ["the dog"] * n_cut + ["dog"] * (60 - n_cut)
-    study = own_study({"S1": list(people), "S2": ["cat"] * 20})
-    assert bool(tvd(study, **NO_FIT).warnings) is warned
-
-
-def test_shares_are_added_up() -> None:
-    table = pd.DataFrame({"context": ["A"] * 3, "response": ["the dog", "a dog", "dog"], "proportion": [0.4, 0.3, 0.3]})
-    study = cloze_study(table)
-    assert noted(study, "of several words")[0][1] == 1
-    assert tvd(study, item="1:1").warnings[0].startswith("70.0% of people's answers")
-
-
 def test_the_contexts_shown_by_default_are_the_most_uncertain() -> None:
     spread = {f"S{at}": ["dog"] * (10 - at) + [f"w{n}" for n in range(at)] for at in (3, 0, 7, 1, 9)}
     result = tvd(own_study(spread), item="disputed")
@@ -114,13 +89,6 @@ def test_contexts_are_named_by_their_own_ids(item: Any, found: list[str]) -> Non
     assert result.dataset["item"].to_numpy().tolist() == result.table["item"].tolist()
 
 
-def test_an_unknown_context_is_answered_with_the_nearest() -> None:
-    with pytest.raises(InputError, match=r"item: is 'S22'; .* did you mean 'S2'\?"):
-        tvd(own_study(), item="S22")
-    with pytest.raises(InputError, match=r"is 'x'; .* contexts are S1, S2, S3"):
-        tvd(own_study(), item="x")
-
-
 SAME = {"A": ["dog", "cat"], "B": ["dog", "cat"]}
 
 
@@ -137,9 +105,3 @@ def test_a_model_with_too_few_contexts_is_left_out_and_named(drawn: dict[str, li
     for experiment, settings in ((improve, {}), (tvd, {"n": [1]})):
         with pytest.raises(InputError, match=r"model 'lm': has .* at least 2 are needed|needs at least"):
             experiment(study, **settings)
-
-
-def test_pages_of_ids_that_look_alike_stay_apart() -> None:
-    ids = [f"a{mark}{at}" for mark in "-+" for at in range(6)]
-    result = tvd(own_study({name: ["dog", "cat"] for name in ids}), item=ids)
-    assert list(result.figures) == ["contexts_a_0_a_5", "contexts_a_0_a_5_"]

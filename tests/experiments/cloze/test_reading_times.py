@@ -10,10 +10,8 @@ import pytest
 import xarray as xr
 
 from shannon_game import cloze_simulated, cloze_study, reading_times, text_study
-from shannon_game.estimators.cloze import WordCounts, target_surprisal
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.reading_times import PEOPLE
-from tests.experiments.command import prepared
 
 N_TEXTS, PER_TEXT = 40, 12
 SIMULATED = {"n_items": N_TEXTS * PER_TEXT, "items_per_text": PER_TEXT, "families": ["same", "ranks"]}
@@ -58,15 +56,6 @@ def write(path: Path, study: xr.Dataset, slope: float, before: float, n_readers:
     return path
 
 
-def test_surprisal_is_of_the_share_of_the_answers() -> None:
-    counts = WordCounts(np.array([0, 0, 1]), np.array([3, 5, 3]), np.array([3, 1, 2]), 3)
-    found = target_surprisal(counts, np.array([3, 9, -1]))
-    np.testing.assert_allclose(found[:2], -np.log([3.5 / 5, 0.5 / 3]))
-    assert np.isnan(found[2])
-    with pytest.raises(InputError, match="target: has shape"):
-        target_surprisal(counts, np.array([3]))
-
-
 def test_slopes_that_are_put_in_come_out(study: xr.Dataset, tmp_path: Path) -> None:
     path = write(tmp_path / "times.csv", study, slope=12, before=5)
     result = reading_times(study, times=path, columns={"participant": "who"})
@@ -86,70 +75,6 @@ def test_slopes_that_are_put_in_come_out(study: xr.Dataset, tmp_path: Path) -> N
     items = result.tables["items"]
     np.testing.assert_allclose(items["surprisal_nats_people"], surprisal_of(study))
     assert (items["n_times"] == 12).all()
-
-
-def test_times_without_a_slope_have_none(study: xr.Dataset, tmp_path: Path) -> None:
-    path = write(tmp_path / "times.csv", study, slope=0, before=0)
-    table = reading_times(study, times=path, spillover=0, players=[]).table
-    assert table["player"].tolist() == [PEOPLE]
-    assert abs(table["slope"][0]) < 4 * table["slope_se"][0]
-    assert table["n_words"][0] == N_TEXTS * PER_TEXT
-
-
-def test_what_a_run_writes_and_leaves_out(tmp_path: Path) -> None:
-    arguments = ("study=cloze_simulated", "study.n_items=60", "study.items_per_text=6", "study.families=[ranks]")
-    study = prepared("+exp=reading_times", *arguments).study
-    path = write(tmp_path / "times.csv", study, 10, 0, n_readers=2, log_frequency=1.5)
-    table = pd.read_csv(path)
-    table["log_frequency"] = np.arange(len(table)) % 7 + 0.5
-    table.loc[9, "log_frequency"] = np.nan
-    table.loc[0, "time"] = np.nan
-    table.loc[1, "time"] = 0
-    more = pd.DataFrame({"text_id": ["nowhere"], "word_num": [3], "time": [200.0], "who": ["r0"], "log_frequency": [2]})
-    pd.concat([table, more]).to_csv(path, index=False)
-    settings = (
-        *("+exp=reading_times", *arguments, f"experiment.times={path}", "experiment.controls=[log_frequency]"),
-        *("experiment.scale=log", "experiment.columns.participant=who", "output.dpi=40"),
-    )
-    job = prepared(*settings)
-    result = job.run()
-    said = " ".join(result.warnings)
-    for reason in ("1 times are of words", "2 rows have no time or zero", "1 times have an empty cell of a control"):
-        assert reason in said
-    assert "log_frequency beside surprisal" in result.text
-
-
-def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) -> None:
-    rows = []
-    for number in range(1, 9):
-        place = {"text_id": f"t{number % 4}", "word_num": number, "context": f"a {number}", "target": "big"}
-        rows += [{**place, "response": "big", "count": number, "model": None}]
-        rows += [{**place, "response": "small", "count": 9, "model": None}]
-        rows += [{**place, "response": "big", "count": 9 - number, "model": "m"}]
-        rows += [{**place, "response": "small", "count": number, "model": "m"}]
-    study = cloze_study(pd.DataFrame(rows))
-    path = tmp_path / "times.csv"
-    pd.DataFrame(
-        {"text_id": study["text_id"], "word_num": study["word_num"], "time": np.arange(8) ** 2 + 200.0}
-    ).to_csv(path, index=False)
-    given = {"times": path, "spillover": 0}
-    before = reading_times(study, **given).tables["items"]["surprisal_nats_m"]
-    np.testing.assert_allclose(before, -np.log((9 - np.arange(1, 9) + 0.5) / 10))
-    logprob = np.full(study.sizes["sample"] + 1, np.nan)
-    logprob[-1] = -0.25
-    entry = int(np.flatnonzero(study["entry_item"].to_numpy() == study["item"].to_numpy()[2])[0])
-    grown = {
-        "sample_entry": np.append(study["sample_entry"], entry),
-        "sample_word": np.append(study["sample_word"], study["sample_word"][0]),
-        "sample_source": np.append(study["sample_source"], 1),
-        "sample_count": np.append(study["sample_count"], 0),
-        "sample_logprob": logprob,
-    }
-    exact = study.drop_dims(["sample", "source"]).assign_coords(source=["samples", "corpus"])
-    exact = exact.assign({name: ("sample", values) for name, values in grown.items()})
-    after = reading_times(exact, **given).tables["items"]["surprisal_nats_m"]
-    assert after[2] == 0.25
-    np.testing.assert_allclose(after.drop(2), before.drop(2))
 
 
 N_READERS, SLOPES = 24, (9.0, 4.0, -2.0)
@@ -224,38 +149,6 @@ def test_gains_compare_two_models_on_the_same_times(tmp_path: Path) -> None:
     assert by_name.table["player"].tolist() == ["noisy"]
 
 
-def test_plain_sums_of_tokens_are_taken_where_they_are_asked_for(tmp_path: Path) -> None:
-    """An endpoint's words.csv has no surprisal that takes the end of the word into account."""
-    rng = np.random.default_rng(5)
-    words = written_words(tmp_path, rng)
-    read_by_people(words, rng).to_csv(tmp_path / "times.csv", index=False)
-    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "columns": {"participant": "who"}}
-    wanted = reading_times(texts_of(words), **given).table["slope"]
-    table = pd.read_csv(tmp_path / "words.csv")
-    table = table.assign(sum_bits=table["surprisal_nats"] / np.log(2), surprisal_nats=np.nan)
-    table.to_csv(tmp_path / "words.csv", index=False)
-    with pytest.raises(InputError, match=r"is empty for exact.*sum_bits"):
-        reading_times(texts_of(words), **given)
-    found = reading_times(texts_of(words), **given, surprisal_column="sum_bits").table["slope"]
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
-
-
-def test_a_baseline_model_is_a_control_of_all_others(tmp_path: Path) -> None:
-    rng = np.random.default_rng(8)
-    words = written_words(tmp_path, rng)
-    read_by_people(words, rng).to_csv(tmp_path / "times.csv", index=False)
-    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "columns": {"participant": "who"}}
-    table = reading_times(texts_of(words), **given, baseline=["exact"]).table
-    # noise says nothing beside what the times were made of
-    assert table["player"].tolist() == ["noisy"]
-    assert abs(table["slope"][0]) < 4 * table["slope_se"][0] < 2
-    alone = reading_times(texts_of(words), **given, players=["noisy"]).table
-    assert alone["slope"][0] > 5 * alone["slope_se"][0]
-    assert table["gain_nats"][0] < 0.5 * alone["gain_nats"][0]
-    with pytest.raises(InputError, match="model 'unigram'"):
-        reading_times(texts_of(words), **given, baseline=["unigram"])
-
-
 def test_times_of_other_words_and_outside_the_range_are_left_out(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     words = written_words(tmp_path, rng)
@@ -299,21 +192,6 @@ def test_single_sentence_norms_need_settings_alone(tmp_path: Path) -> None:
     assert found["n_texts"] == found["n_words"] == 60
 
 
-def test_people_and_scored_models_stand_side_by_side(study: xr.Dataset, tmp_path: Path) -> None:
-    path = write(tmp_path / "times.csv", study, slope=12, before=5)
-    words = pd.DataFrame({"document": study["text_id"], "word_num": study["word_num"], "word": study["target_word"]})
-    words = words.assign(model="lm", surprisal_nats=surprisal_of(study) + 1)
-    words.to_csv(tmp_path / "words.csv", index=False)
-    given = {"surprisal": tmp_path / "words.csv", "columns": {"participant": "who"}}
-    with pytest.raises(InputError, match="follows from the other columns"):
-        reading_times(study, times=path, **given)
-    words["surprisal_nats"] += np.random.default_rng(1).normal(0, 1, len(words))
-    words.to_csv(tmp_path / "words.csv", index=False)
-    table = reading_times(study, times=path, **given).table.set_index("player")
-    assert list(table.index) == [PEOPLE, "same", "ranks", "lm"]
-    assert abs(table.loc["lm", "people_beside"] - 12) < 4 * table.loc["lm", "people_beside_se"]
-
-
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
@@ -325,12 +203,8 @@ def test_people_and_scored_models_stand_side_by_side(study: xr.Dataset, tmp_path
             "has no time of a word of the study, such as text 1",
         ),
         ({"text_id": ["1"], "word_num": [2], "time": [-3]}, {}, "time: is '-3' in line 2, should be above 0"),
-        ({"text_id": ["1"], "word_num": ["two"], "time": [1]}, {}, "word_num: is 'two'"),
         ({"text_id": ["1"], "word_num": [3], "time": [200]}, {}, "has 1 times of words with a surprisal of people"),
-        ({"text_id": ["1"], "word_num": [3], "time": [2]}, {"controls": ["f"]}, "f"),
-        ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is None, and so is columns.word"),
-        ({"text_id": ["1"], "time": [2]}, {"columns": {"context_id": "text_id"}}, "has no ids"),
-        ({"text_id": ["1"], "word_num": [3], "time": [2]}, {"surprisal": Path("no.csv")}, "no such file"),
+        ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is null, and so is columns.word"),
     ],
 )
 def test_tables_that_do_not_fit(
@@ -341,3 +215,36 @@ def test_tables_that_do_not_fit(
         pd.DataFrame(table).to_csv(path, index=False)
     with pytest.raises(InputError, match=message):
         reading_times(study, times=None if table is None else path, **settings)
+
+
+def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) -> None:
+    rows = []
+    for number in range(1, 9):
+        place = {"text_id": f"t{number % 4}", "word_num": number, "context": f"a {number}", "target": "big"}
+        rows += [{**place, "response": "big", "count": number, "model": None}]
+        rows += [{**place, "response": "small", "count": 9, "model": None}]
+        rows += [{**place, "response": "big", "count": 9 - number, "model": "m"}]
+        rows += [{**place, "response": "small", "count": number, "model": "m"}]
+    study = cloze_study(pd.DataFrame(rows))
+    path = tmp_path / "times.csv"
+    pd.DataFrame(
+        {"text_id": study["text_id"], "word_num": study["word_num"], "time": np.arange(8) ** 2 + 200.0}
+    ).to_csv(path, index=False)
+    given = {"times": path, "spillover": 0}
+    before = reading_times(study, **given).tables["items"]["surprisal_nats_m"]
+    np.testing.assert_allclose(before, -np.log((9 - np.arange(1, 9) + 0.5) / 10))
+    logprob = np.full(study.sizes["sample"] + 1, np.nan)
+    logprob[-1] = -0.25
+    entry = int(np.flatnonzero(study["entry_item"].to_numpy() == study["item"].to_numpy()[2])[0])
+    grown = {
+        "sample_entry": np.append(study["sample_entry"], entry),
+        "sample_word": np.append(study["sample_word"], study["sample_word"][0]),
+        "sample_source": np.append(study["sample_source"], 1),
+        "sample_count": np.append(study["sample_count"], 0),
+        "sample_logprob": logprob,
+    }
+    exact = study.drop_dims(["sample", "source"]).assign_coords(source=["samples", "corpus"])
+    exact = exact.assign({name: ("sample", values) for name, values in grown.items()})
+    after = reading_times(exact, **given).tables["items"]["surprisal_nats_m"]
+    assert after[2] == 0.25
+    np.testing.assert_allclose(after.drop(2), before.drop(2))

@@ -133,16 +133,6 @@ def test_a_silent_session_gives_its_question_to_others(database: Database, study
     assert sorted(counters(database)) == [(1, 1, 1), (2, 2, 2)]
 
 
-def test_an_active_session_keeps_its_question(database: Database, study: xr.Dataset) -> None:
-    collection = opened(database, study.isel(item=slice(0, 2)), n_questions=1, answers_per_question=1)
-    enter(collection, "p")
-    one(collection, "p", answer=False)
-    collection._released_at = 0.0
-    enter(collection, "q")
-    one(collection, "q", answer=False)
-    assert sorted(counters(database)) == [(1, 1, 0), (1, 1, 0)]
-
-
 def test_balanced_asks_everything_once_before_anything_twice(database: Database, study: xr.Dataset) -> None:
     collection = opened(database, study, n_questions=5)
     for number in range(6):
@@ -152,32 +142,3 @@ def test_balanced_asks_everything_once_before_anything_twice(database: Database,
             # what a person has read closes some questions to that person
             assert max(counts) - min(counts) <= 2
     assert np.ptp([served for served, _, _ in counters(database)]) <= 2
-
-
-def test_the_counters_of_a_session_are_those_of_its_answers(database: Database, study: xr.Dataset) -> None:
-    collection = opened(database, study, n_questions=9, attention_share=0.3)
-    enter(collection, "p")
-    while one(collection, "p") is not None:
-        pass
-    with database.read() as transaction:
-        session = transaction.scalars(select(Session)).one()
-        rows = transaction.execute(
-            select(Answer, Question.attention).join(Assignment, Assignment.id == Answer.assignment_id).join(Question)
-        ).all()
-    counted = [answer for answer, attention in rows if not attention and not answer.automatic]
-    assert session.n_counted == len(counted) == 9
-    assert session.n_checks == sum(attention for _, attention in rows) == 3
-    assert session.n_asked == len(rows)
-    assert session.points == pytest.approx(sum(answer.score or 0 for answer, _ in rows))
-
-
-@pytest.mark.parametrize("game", ["comparison", "cloze"])
-def test_the_first_person_is_asked_as_many_questions_as_were_announced(database: Database, game: str) -> None:
-    """Late places of a text close the early ones; random draws would run out of questions."""
-    collection = opened(database, collect_demo(), game=game, n_questions=40)
-    for name in ("p", "q"):
-        enter(collection, name, game)
-        while one(collection, name) is not None:
-            pass
-    with database.read() as transaction:
-        assert transaction.scalars(select(Session.n_counted)).all() == [40, 40]

@@ -25,7 +25,7 @@ from shannon_game.experiments.collect.surveys import right_answers, rules_questi
 from shannon_game.experiments.collect.tables import Assignment, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
 from shannon_game.experiments.studies.collected.loader import collected_study
-from tests.experiments.collect.players import Player, csrf_of, logged_in, order_of, step_of
+from tests.experiments.collect.players import Player, csrf_of, order_of, step_of
 
 GAMES = ("comparison", "top1", "cloze", "guess_until_right", "bets")
 ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
@@ -61,8 +61,6 @@ def test_nobody_begins_who_has_not_understood_the_rules(database: Database, game
     for wrong in ({}, right | {"rule-1": "7"}, dict.fromkeys(right, "0") | {"rule-0": "x"}):
         page = player.post("/instructions", **wrong)
         assert page.status_code == 422
-        # the rules are shown again, with the answers that were given
-        assert "How you score" in page.text
         assert player.get("/play").url.path == "/instructions"
     assert player.post("/instructions", **right).url.path == "/play"
     player.answer({"comparison": "70", "top1": " the", "guess_until_right": "zebra"}.get(game, "the"))
@@ -80,11 +78,8 @@ def test_who_fails_the_rules_so_often_is_sent_back_in_the_first_part_alone(
     blocks = tuple(BlockSettings(game=game, n_questions=1, training_rounds=0) for game in ("cloze", "bets"))
     made = site(database, blocks=blocks, comprehension_tries=2, recruiter=recruiter, n_sessions=1)
     ann = at_rules(made, "cloze", ANN)
-    assert "Tries left: 2" in ann.page.text
-    assert "Tries left: 1" in ann.post("/instructions").text
     page = ann.post("/instructions")
     assert page.url.path == "/screened"
-    assert "questions on the rules were not answered correctly" in page.text
     assert 'href="https://example.org/out?id=ann"' in page.text
     assert ann.get("/instructions").url.path == "/screened"
     # the place is free, and in the second part nobody is sent back
@@ -128,11 +123,8 @@ def test_a_training_round_is_asked_until_it_is_right_and_at_most_so_often(databa
     assert quick.client.post("/skip-training", data={}).status_code == 404
     wrong = {who: " a" if target_of(database, who) == " the" else " the" for who in ("ann", "bo")}
     quick.answer(wrong["bo"])
-    assert "You will be asked once more" in quick.page.text
     quick.get("/play")
-    assert "answer this practice round again" in quick.page.text
     quick.answer(target_of(database, "bo"))
-    assert "The practice is over" in quick.client.get("/play").text or quick.page.url.path == "/feedback"
     with database.read() as transaction:
         first = tidy_answers(transaction, "top1", study_ids=[1]).iloc[0]
     assert (first["correct"], first["tries"], first["training"]) == (True, 2, True)
@@ -146,35 +138,15 @@ def test_a_training_round_is_asked_until_it_is_right_and_at_most_so_often(databa
         slow.client.post("/play", data=form)
         # the same thing sent again is no second try
         slow.page = slow.client.post("/play", data=form)
-        last = slow.page
         slow.page = slow.client.get("/play")
     state = visits(database)[1].state
     assert state == {"go_on": "play", "screen_out": "screened"}[failed]
-    assert ("What counts is how the text really continues" in last.text) == (failed == "go_on")
-
-
-def test_in_the_training_the_right_token_gets_more_than_half_and_the_right_word_a_chip(database: Database) -> None:
-    made = site(database, training_rounds=1, training_tries=9)
-    better, comparer = started(made, "bets", BO), started(made, "comparison", ANN)
-    with database.read() as transaction:
-        layout = transaction.scalars(select(Assignment.layout).where(Assignment.session_id == 2)).one()
-    wrong, right = ("40", "60") if layout["target_side"] == "A" else ("60", "40")
-    for given, n_trained in (("50", 0), (wrong, 0), (right, 1)):
-        comparer.get("/play")
-        comparer.answer(given)
-        assert visits(database)[1].n_trained == n_trained
-    better.answer("zebra")
-    assert not visits(database)[0].n_trained
-    better.get("/play")
-    better.answer(target_of(database, "bo"))
-    assert visits(database)[0].n_trained == 1
 
 
 def test_a_second_try_at_a_guessing_round_begins_without_the_guesses_of_the_first(database: Database) -> None:
     player = started(site(database, training_rounds=1, most_guesses=2), "guess_until_right", ANN)
     for word in ("zebra", "xylophone"):
         player.answer(word)
-    assert "You will be asked once more" in player.page.text
     assert "Guesses left: 2" in player.get("/play").text
     player.answer("zebra")
     player.answer(target_of(database, "ann"))
@@ -211,14 +183,11 @@ def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothi
     )
     player = Player(made, "cloze")
     player.begin(ANN)
-    assert "If you answer 2 of them differently, the study ends early" in player.page.text
     player.post("/consent", agree="yes")
-    assert "If you answer 2 such questions differently" in player.page.text
     player.post("/instructions", **right_answers("cloze"))
     failing(player)
     assert player.page.url.path == "/screened"
     assert 'href="https://example.org/out?id=ann"' in player.page.text
-    assert 'href="/withdraw"' in player.page.text
     # nobody comes back into it, and place and questions are free for others
     assert Player(made, "cloze").begin(ANN).url.path == "/screened"
     other = started(made, "cloze", BO)
@@ -249,7 +218,6 @@ def test_places_of_unfinished_visits_are_free_after_the_stated_time(
     first = started(made, "cloze", ANN)
     page = Player(made, "cloze").begin(BO)
     assert page.status_code == 403
-    assert "a place becomes free after 5 minutes" in page.text
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 301)
     second = started(made, "cloze", BO)
@@ -257,20 +225,6 @@ def test_places_of_unfinished_visits_are_free_after_the_stated_time(
     assert second.page.url.path == "/thanks"
     # who comes back all the same goes on
     assert first.get("/play").url.path == "/play"
-    assert "already have enough answers" in Player(made, "cloze").begin("?PROLIFIC_PID=eve").text
-
-
-def test_whose_time_is_up_is_told_so_before_the_last_questions(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = site(database, session_minutes=10, game="cloze", after=CollectSettings().after)
-    player = started(made, "cloze")
-    player.answer("the")
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 601)
-    page = player.get("/play")
-    assert page.url.path == "/after"
-    assert "You were asked 1 of the 2 questions that we announced, because the time for this study is up" in page.text
 
 
 ARMS: dict[str, Any] = {
@@ -338,10 +292,6 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
                 assert set(table[table["list"] == name]["document"]) <= set(documents)
             # items of the arm and of the list
             assert set(table[table["arm"] == "words"]["document"]) == {"moby_dick.txt", "bohemia.txt"}
-    page = logged_in(made).page
-    assert "4 of 4 people are complete, with " in page.text
-    assert "With 30 planned minutes that is 12.00 GBP per hour" in page.text
-    assert page.text.count('<th scope="row">words</th>') == 2
 
 
 @pytest.mark.parametrize(
@@ -415,7 +365,6 @@ def test_mturk_shows_the_pages_in_its_frame_and_nobody_else_does(
     player = Player(made, "cloze", client)
     player.page = client.get("/", params=MTURK | {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
     assert player.page.status_code == 403
-    assert "This is a preview" in player.page.text
     page = client.get("/", params=sent)
     assert (
         "frame-ancestors https://worker.mturk.com https://workersandbox.mturk.com"
@@ -433,16 +382,3 @@ def test_mturk_shows_the_pages_in_its_frame_and_nobody_else_does(
     assert 'name="assignmentId" value="a1"' in player.page.text
     with pytest.raises(InputError, match="https: is false; the frame of MTurk"):
         CollectSettings(recruiter=RecruiterSettings(platform="mturk"))
-
-
-@pytest.mark.parametrize("platform", ["prolific", "sona", "other"])
-def test_no_other_platform_frames_a_page(database: Database, platform: str) -> None:
-    url = "https://example.org/credit?code={code}&survey_code={id}"
-    made = site(database, recruiter={"platform": platform, "return_url": url}, game="cloze")
-    player = started(made, "cloze", {"sona": "?id=42", "prolific": ANN}.get(platform, ""))
-    assert player.page.headers["x-frame-options"] == "DENY"
-    assert "frame-ancestors 'none'" in player.page.headers["content-security-policy"]
-    player.play_all("the")
-    code = visits(database)[0].completion_code
-    wanted = {"sona": "42"}.get(platform, "{id}")
-    assert f"https://example.org/credit?code={code}&amp;survey_code={wanted}" in player.page.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,6 @@ from shannon_game.experiments.collect.games.guess_until_right import GuessUntilR
 from shannon_game.experiments.collect.games.protocol import FormError
 from shannon_game.experiments.collect.games.top1 import Top1
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
-from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.surveys import right_answers
@@ -92,22 +90,15 @@ def is_last_place(database: Database) -> bool:
     ("form", "key"),
     [
         ({}, "error.chips_left"),
-        ({"word1": "later", "chips1": "40"}, "error.chips_left"),
-        ({"word1": "later", "chips1": "40", "chips_other": "59"}, "error.chips_left"),
         ({"word1": "later", "chips1": "40", "chips_other": "61"}, "error.chips_over"),
-        ({"word1": "later", "chips_other": "100"}, "error.word_without_chips"),
         ({"word1": "later", "chips1": "0", "chips_other": "100"}, "error.word_without_chips"),
         ({"chips1": "40", "chips_other": "60"}, "error.chips_without_word"),
-        ({"word1": " ", "chips1": "40", "chips_other": "60"}, "error.chips_without_word"),
         ({"word1": "a", "chips1": "50", "word2": "A,", "chips2": "50"}, "error.bet_twice"),
         ({"word1": "a b", "chips1": "50", "chips_other": "50"}, "error.one_word"),
         ({"word1": "a", "chips1": "-50", "chips_other": "150"}, "error.no_chips"),
-        ({"word1": "a", "chips1": "49.5", "chips_other": "50.5"}, "error.no_chips"),
         ({"word1": "a", "chips1": "५०", "chips_other": "50"}, "error.no_chips"),
-        ({"word1": "a", "chips1": "99999", "chips_other": "1"}, "error.no_chips"),
         ({"word1": "a\x00", "chips1": "50", "chips_other": "50"}, "error.strange_word"),
         ({"word1": "a" * 61, "chips1": "50", "chips_other": "50"}, "error.long_word"),
-        ({"word6": "a", "chips6": "100"}, "error.chips_left"),
     ],
 )
 def test_bets_that_are_none_are_refused(form: dict[str, str], key: str) -> None:
@@ -147,7 +138,6 @@ def test_the_best_bet_is_the_belief() -> None:
     [
         ("", "error.no_word"),
         ("a b", "error.one_word"),
-        ("Later", "error.guessed_before"),
         ("x" * 61, "error.long_word"),
     ],
 )
@@ -185,12 +175,8 @@ def test_a_tokenizer_file_has_the_same_tokens_as_the_list(tmp_path: Path) -> Non
     ("name", "data", "message"),
     [
         ("a.jsonl", b"the\n", "should have one JSON string a line"),
-        ("a.jsonl", b"3\n", "should have one JSON string a line"),
         ("a.jsonl", b"", "has no tokens"),
-        ("a.jsonl", b"\xff", "cannot be read"),
-        ("a.jsonl.gz", b"no gzip", "cannot be read"),
         ("a.jsonl.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "cannot be read"),
-        ("tokenizer.json", b"{}", "should have one JSON string a line"),
         ("tokenizer.json", b'{"decoder": "ByteLevel", "model": {}}', "should have one JSON string a line"),
     ],
 )
@@ -200,26 +186,7 @@ def test_files_that_are_no_vocabulary_are_refused(tmp_path: Path, name: str, dat
         read_vocabulary(tmp_path / name)
 
 
-def test_a_vocabulary_without_the_studys_tokens_is_refused(tmp_path: Path, study: xr.Dataset) -> None:
-    (tmp_path / "v.jsonl").write_text('" the"\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"vocabulary: has no token .* name the tokenizer\.json"):
-        Top1().questions(study, CollectSettings(vocabulary=tmp_path / "v.jsonl"))
-
-
 # ---- through the pages
-
-
-def test_tokens_that_show_nothing_are_left_out(database: Database, study: xr.Dataset) -> None:
-    tokens = study["token"].values.copy()
-    tokens[[5, 700]] = ["\n", " "]
-    changed = study.assign(token=("position", tokens))
-    app(CollectSettings(game="top1", **SMALL), changed, database)
-    with database.read() as transaction:
-        targets = [content["target"] for content in transaction.scalars(select(Question.content))]
-    shows_nothing = sum(not token.strip() for token in tokens)
-    assert shows_nothing >= 2
-    assert len(targets) + shows_nothing == len(tokens) - study.sizes["document_name"]
-    assert all(target.strip() for target in targets)
 
 
 def test_top1_goes_on_place_by_place_and_shows_the_token_of_the_text(database: Database, study: xr.Dataset) -> None:
@@ -285,19 +252,3 @@ def test_guesses_stay_until_the_word_is_right_and_each_has_its_time(database: Da
     times = [*(step["server_ms"] for step in row.assignment.steps), row.answer.server_ms]
     assert times == sorted(times)
     assert times[0] >= 0
-
-
-def test_the_word_is_shown_after_as_many_wrong_guesses_as_are_allowed(database: Database, study: xr.Dataset) -> None:
-    player = entered(database, study, "guess_until_right", most_guesses=2)
-    target = target_of(player, database)
-    player.answer("zebra")
-    shown = re.sub(r"<[^>]*>", " ", player.page.text.split("</section>")[1])
-    # a word such as "of" may stand in an instruction, but not where guesses and answers stand
-    assert target not in read_page(player.page.text, "/play").tokens
-    assert f"“{target}”" not in shown
-    player.answer("xylophone")
-    assert player.page.url.path == "/feedback"
-    assert "Not found (guesses: 2)" in player.page.text
-    (row,) = stored(database)
-    assert row.answer.value == {"word": "xylophone", "n_guesses": 2, "found": False}
-    assert row.answer.correct is False

@@ -63,12 +63,6 @@ def test_a_language_that_lacks_a_text_is_refused(tmp_path: Path, monkeypatch: py
         read_strings.cache_clear()
 
 
-def test_a_doubled_key_is_refused() -> None:
-    assert parse_yaml("a: {b: 1}\nc: {b: 2}\n", "en.yaml") == {"a": {"b": 1}, "c": {"b": 2}}
-    with pytest.raises(InputError, match=r"en\.yaml, b: stands twice, again in line 3"):
-        parse_yaml("a:\n  b: 1\n  b: 2\n", "en.yaml")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -80,8 +74,3 @@ def test_a_doubled_key_is_refused() -> None:
 def test_what_is_no_yaml_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_yaml(text, "before.yaml", "before")
-
-
-def test_an_alias_of_what_it_is_in_ends() -> None:
-    found = parse_yaml("&a [*a]", "before.yaml")
-    assert found[0] is found

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shannon_game.experiments.collect.collection import open_collection
-from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.deck import Card, Deck
-from shannon_game.experiments.collect.demo import collect_demo
-from shannon_game.experiments.collect.monitor import FEWEST, look, session_flags
-from shannon_game.experiments.collect.server import app, app_of
-from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
-from tests.experiments.collect.players import Player
+from shannon_game.experiments.collect.monitor import FEWEST, session_flags
 
 
 @dataclass
@@ -32,13 +23,6 @@ class Row:
     correct: bool | None = True
     server_ms: int = 5000
     layout: Any = None
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    opened = open_database("sqlite://")
-    yield opened
-    opened.close()
 
 
 def deck(n: int = 40) -> Deck:
@@ -73,43 +57,3 @@ def usual(session: int, **changes: Any) -> list[Row]:
 )
 def test_sessions_are_flagged_by_the_rules(rows: list[Row], flags: dict[int, list[str]]) -> None:
     assert session_flags(rows, deck()) == flags
-
-
-def test_a_session_far_from_the_others_is_flagged() -> None:
-    rows = [row for session in range(9) for row in usual(session)]
-    far = [Row(9, row.question_id, row.value, -100.0) for row in usual(9)]
-    assert session_flags(rows, deck()) == {}
-    assert session_flags([*rows, *far], deck()) == {9: ["outside"]}
-
-
-def test_a_look_is_kept_for_some_seconds(database: Database) -> None:
-    settings = CollectSettings(game="comparison", n_questions=3, training_rounds=0, attention_share=0)
-    collection = open_collection(settings, collect_demo(), database)
-    first = look(collection, now=100.0)
-    assert first.estimate is None
-    player = Player(app_of(collection), "comparison")
-    player.to_play()
-    player.play_all("70")
-    assert look(collection, now=109.0) is first
-    later = look(collection, now=111.0)
-    assert later.estimate is not None
-    assert later.estimate.gap.n_responses >= 3
-
-
-def test_the_experimenter_sees_the_estimate_and_the_pay(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
-    pay = PaySettings(base=2.0, bonus_per_1000_points=50.0)
-    plain: dict[str, Any] = {"n_questions": 3, "training_rounds": 0, "attention_share": 0, "after": None, "pay": pay}
-    made = app(CollectSettings(game="comparison", **plain), collect_demo(), database)
-    player = Player(made, "comparison")
-    player.to_play("?PROLIFIC_PID==cmd&STUDY_ID=s&SESSION_ID=t")
-    player.play_all("70")
-    assert player.page.url.path == "/thanks"
-    admin = Player(made, "comparison")
-    assert admin.get("/admin/pay.csv").url.path == "/admin/login"
-    page = admin.post("/admin/login", password="long enough")
-    assert "are too few draws for one" in page.text
-    (row,) = csv.DictReader(io.StringIO(admin.client.get("/admin/pay.csv").text))
-    assert row["recruiter_id"] == "'=cmd"
-    assert float(row["total"]) == pytest.approx(2.0 + float(row["bonus"]))
-    assert float(row["bonus"]) == pytest.approx(max(float(row["score_points"]), 0) / 20, abs=0.011)

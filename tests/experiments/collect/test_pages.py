@@ -48,17 +48,6 @@ def test_a_game_is_played_from_consent_to_completion_code(database: Database, ga
     assert all(row[0].server_ms is not None and row[0].page_version for row in rows)
 
 
-def test_dots_stand_before_a_context_that_begins_inside_its_text(database: Database) -> None:
-    for words, dots in ((3, 1), (None, 0)):
-        settings = CollectSettings(**SMALL, game="cloze", max_context_words=words, collection=f"{words} words")
-        player = Player(app(settings, collect_demo(), database), "cloze")
-        player.to_play()
-        assert player.page.text.count('<span class="cut"') == dots
-        player.answer("the")
-        assert player.page.url.path == "/feedback"
-        assert player.page.text.count('<span class="cut"') == dots
-
-
 def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
     player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
     player.to_play()
@@ -68,20 +57,6 @@ def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
         p = 0.9 if assignment.layout["target_side"] == "A" else 0.1
         g = math.exp(question.content["target_logprob"]["smollm2"])
         assert answer.score == pytest.approx(1000 * g * math.log(p / 0.5))
-
-
-def test_a_reload_shows_the_same_question_and_a_second_answer_changes_nothing(database: Database) -> None:
-    player = Player(app(CollectSettings(**SMALL | {"training_rounds": 0}), collect_demo(), database), "comparison")
-    first = player.to_play()
-    again = player.get("/play")
-    assert order_of(again) == order_of(first)
-    sent = {"csrf": csrf_of(again), "order": order_of(again), "step": "0", "report": "80"}
-    assert player.client.post("/play", data=sent).url.path == "/feedback"
-    assert player.client.post("/play", data=sent).url.path == "/feedback"
-    other = player.client.post("/play", data=sent | {"report": "20"})
-    assert other.status_code == 409
-    assert 'href="/play"' in other.text
-    assert [row[0].value["percent_a"] for row in answers(database) if not row[0].automatic] == [80]
 
 
 @pytest.mark.parametrize("report", ["94", "-94", "1.5", "NaN", "\uff11", "--1", "1e1", ""])
@@ -137,10 +112,8 @@ def test_who_withdraws_is_deleted_and_counted_without_a_name(
     goes.to_play("?PROLIFIC_PID=goes&STUDY_ID=s&SESSION_ID=t")
     goes.answer("the")
     n_before = len(answers(database))
-    assert 'href="/withdraw"' in goes.page.text
     assert Player(made, "cloze").get("/withdraw").url.path == "/"
     goes.get("/withdraw")
-    assert "Delete everything" in goes.page.text
     assert len(answers(database)) == n_before
     csrf = csrf_of(goes.page)
     assert goes.client.post("/withdraw", data={"csrf": "guessed"}).status_code == 403
@@ -148,7 +121,6 @@ def test_who_withdraws_is_deleted_and_counted_without_a_name(
     with caplog.at_level("INFO", logger="shannon-game"):
         goes.page = goes.client.post("/withdraw", data={"csrf": csrf})
     assert goes.page.url.path == "/withdrawn"
-    assert "Everything that was stored about you is deleted" in goes.page.text
     assert [record.message for record in caplog.records if record.name == "shannon-game"] == [
         "a participant withdrew; everything of theirs was deleted"
     ]
@@ -160,26 +132,3 @@ def test_who_withdraws_is_deleted_and_counted_without_a_name(
         assert held == transaction.scalar(select(func.count(Assignment.id)).where(Assignment.state != "skipped"))
     admin = logged_in(made)
     assert "<b>1</b> withdrew" in admin.page.text
-
-
-def test_the_experimenter_finds_a_participant(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
-    made = app(CollectSettings(**SMALL), collect_demo(), database)
-    for name in ("ann_1", "anna1", "bob"):
-        Player(made, "cloze").begin(f"?PROLIFIC_PID={name}")
-    admin = logged_in(made)
-    with database.read() as transaction:
-        names = {each.player.recruiter_id: each.player.pseudonym for each in transaction.scalars(select(Session))}
-
-    def found(text: str) -> set[str]:
-        page = admin.client.get("/admin", params={"find": text}).text
-        return {name for name, pseudonym in names.items() if pseudonym in page.partition("<tbody>")[2]}
-
-    assert found("") == found("  ") == {"ann_1", "anna1", "bob"}
-    assert found("ANN") == {"ann_1", "anna1"}
-    # signs of a pattern are themselves
-    assert found("n_1") == {"ann_1"}
-    assert found("%") == set()
-    assert found(names["bob"][:7].lower()) == {"bob"}
-    assert found("'; drop table player; --") == set()
-    assert "<script>" not in admin.client.get("/admin", params={"find": '"><script>'}).text

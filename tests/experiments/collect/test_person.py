@@ -8,15 +8,13 @@ import pytest
 from sqlalchemy import func, inspect, select, text
 
 from shannon_game.experiments.collect.database import Database, open_database
-from shannon_game.experiments.collect.deck import Card, Deck
 from shannon_game.experiments.collect.demo import collect_demo
-from shannon_game.experiments.collect.export import tidy_answers
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
 from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
-from tests.experiments.collect.players import Player, logged_in, order_of
+from tests.experiments.collect.players import Player, logged_in
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
 ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
@@ -179,63 +177,3 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     finish(again, "70")
     assert again.page.url.path == "/thanks"
     opened.close()
-
-
-def test_a_guesser_may_give_up_after_a_guess(database: Database) -> None:
-    made = site(database, game="guess_until_right", n_questions=1, training_rounds=0, attention_share=0)
-    player = Player(made, "guess_until_right")
-    order = order_of(player.to_play())
-    assert "I give up" not in player.page.text
-    assert player.post("/play", order=order, step="0", give_up="1").status_code == 422
-    player.post("/play", order=order, step="0", word="zebra")
-    assert "I give up" in player.page.text
-    assert "Not found (guesses: 1)" in player.post("/play", order=order, step="1", give_up="1").text
-    with database.read() as transaction:
-        [row] = tidy_answers(transaction, "guess_until_right", study_ids=[1]).to_dict("records")
-    assert (row["guess"], row["right"], row["correct"]) == ("zebra", False, False)
-
-
-def test_who_has_no_place_or_does_not_agree_finds_the_way_back(database: Database) -> None:
-    recruiter = RecruiterSettings(
-        full_url="https://example.org/full?id={PROLIFIC_PID}", declined_url="https://example.org/no?id={PROLIFIC_PID}"
-    )
-    made = site(database, recruiter=recruiter, n_sessions=1)
-    bo = Player(made, "cloze")
-    bo.begin(BO)
-    assert 'href="https://example.org/full?id=ann"' in Player(made, "cloze").begin(ANN).text
-    assert 'href="https://example.org/no?id=bo"' in bo.post("/consent", agree="no").text
-
-
-def test_the_last_page_says_where_fewer_questions_were_asked(database: Database) -> None:
-    small = collect_demo().isel(item=slice(0, 6))
-    settings = CollectSettings(game="comparison", n_questions=9, training_rounds=1, training_tries=1, attention_share=0)
-    made = app(settings, small, database)
-    player = Player(made, "comparison")
-    player.to_play()
-    n = player.play_all("70") - 1
-    assert 0 < n < 9
-    # said before the questions after the game, and again on the last page
-    assert f"You were asked {n} of the 9 questions that we announced: there was no other" in player.page.text
-    assert f"You were asked {n} of the 9 questions" in player.post("/after", **{"q-knew_text": "1"}).text
-
-
-BEGIN, LATER = "It was the best of times, it was the worst of times, it was", "the age of wisdom, it was the age of"
-
-
-@pytest.mark.parametrize(
-    ("context", "cut", "closed"),
-    [
-        (BEGIN, False, True),  # its very place
-        (f"{BEGIN} the", False, False),  # the next one
-        ("It was the best of", False, True),
-        ("it was the worst", True, True),  # the end of a window
-        (f"worst of times, it was {LATER}", True, False),  # a window that goes on
-        (f"It was {LATER}", False, False),
-        ("those were hard times, it was", True, False),  # other words before the same end
-    ],
-)
-def test_what_a_page_gives_away(context: str, cut: bool, closed: bool) -> None:
-    shown = Card(1, "cloze", "1", "two", 13, True, False, False, {"context": BEGIN, "target": "the"})
-    content = {"context": f"{context} ", "target": " x", "cut": cut}
-    deck = Deck([shown, Card(2, "comparison", "2", "two", 1, True, False, False, content)])
-    assert bool(deck.gives_away(shown) & deck.bit[2]) is closed

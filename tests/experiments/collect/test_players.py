@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
-from shannon_game.estimators.comparison.simulation.participants import LAPSE_REPORTS
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS
-from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.players.people import simulated_people
 from shannon_game.experiments.collect.players.world import world_of
 from shannon_game.experiments.collect.settings import PlayerPopulation
@@ -48,8 +46,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     about = "too few" if row["verdict"] == "too few" else "the verdict on people counts"
     assert any(about in warning for warning in result.warnings)
     assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
-    assert "3 players gave" in result.answer
-    result.writers["study.nc"](tmp_path / "study.nc")
+    result.files["study.nc"](tmp_path / "study.nc")
     assert (tmp_path / "study.nc").stat().st_size > 0
     # what they left is a study like any other
     again = run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "players=human")
@@ -59,29 +56,12 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
         run_experiment(*command)
 
 
-def test_the_loader_gives_the_kind_of_its_game(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'c.sqlite'}"
-    run_experiment(
-        "+exp=collect", *TINY, "experiment.players=exact", f"experiment.database={url}", "experiment.game=cloze"
-    )
-    assert collected_study(url=url, game="cloze").attrs["kind"] == "cloze"
-    with pytest.raises(
-        InputError, match="study: is 'collected', which gave a cloze study; perplexity needs a comparison"
-    ):
-        run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "study.game=cloze")
-    with pytest.raises(InputError, match="game: is 'comparison', of which there are no answers; there are of cloze"):
-        run_experiment("+exp=perplexity", "study=collected", f"study.url={url}")
-
-
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
         ("experiment.belief=nobody", "unknown belief 'nobody'"),
-        ("experiment.n_players=0", "n_players: is 0"),
         ("experiment.players=robots", "players: is 'robots'"),
         ("experiment.population.slope_median=0", "slope_median"),
-        ("experiment.population.bots=1", "bots"),
-        ("experiment.belief=assumed", "unknown belief 'assumed'"),
         (
             "experiment.contexts=99",
             r"contexts: is 99, .* and \d+ contexts of the study can be asked in comparison, cloze",
@@ -92,16 +72,6 @@ def test_settings_of_players_are_checked(tmp_path: Path, setting: str, message: 
     url = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
     with pytest.raises(InputError, match=message):
         run_experiment("+exp=collect", *TINY, BOTH, "experiment.players=simulated", url, setting)
-
-
-def test_a_world_knows_every_item_by_its_context() -> None:
-    study = simulated(n_items=6, n_reference_items=6, n_candidates=3, vocab_size=50)
-    world = world_of(study)
-    assert world.belief == "human"
-    for at, context in enumerate(study["context"].to_numpy().tolist()):
-        assert world.find(f"{context}  ", tuple(world.known(at))) == at
-    assert world.find("nowhere") is None
-    assert world_of(study, "lm-weak").target_logprob[2] == study["target_logprob"].sel(model="lm-weak").to_numpy()[2]
 
 
 @pytest.mark.parametrize("store_reference", [True, False])
@@ -131,56 +101,6 @@ def test_free_answers_are_draws_of_the_whole_belief() -> None:
     # ln h is the generator's, flatter, as a design assumes it
     g = study["reference_logprob"].to_numpy()[1]
     assert 0.2 < np.polyfit(g, world.logprob(1), 1)[0] < 0.8
-
-
-def test_people_have_beliefs_of_their_own_and_bots_have_none() -> None:
-    study = simulated(n_items=30, n_reference_items=30, n_candidates=3, vocab_size=200, store_reference=True)
-    world = world_of(study)
-    calm = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
-    shared, own = (simulated_people(world, calm, 20, 0, private_sd_nats=sd, bots=0.2) for sd in (0.0, 2.0))
-    assert len(own.bots) == 4
-    human = next(number for number in range(20) if number not in own.bots)
-    differ = [own.own(human, at) - shared.own(human, at) for at in range(30)]
-    assert np.std(differ) == pytest.approx(2.0, rel=0.05)
-    # reports are of the same belief as words, and the same when asked again
-    item, place = 0, world.vocabulary.place
-    pair = [differ[item][place[token]] for token in (world.target[item], world.candidate[item][0])]
-    log_odds = [np.log(r / (1 - r)) for r in (people.report(human, item, 0, "none") for people in (own, shared))]
-    assert log_odds[0] - log_odds[1] == pytest.approx(pair[0] - pair[1], abs=1e-6)
-    bot = min(own.bots)
-    own = simulated_people(world, calm, 20, 0, bots=0.2)
-    assert {own.report(bot, at, 0) for at in range(30)} <= set(LAPSE_REPORTS)
-    # what it types is nothing that people would
-    typed = [np.mean([world.logprob(at)[place[own.word(who, at)]] for at in range(30)]) for who in (bot, human)]
-    assert typed[0] < typed[1] - 1
-
-
-PAGE = """<!doctype html><main>
-<section class="context"><span class="start">Start</span>Call<span class="mark" aria-hidden="true">↵</span>
-me <span class="gap" role="img"></span></section>
-<dd><bdi class="token"><span class="mark" role="img" aria-label="space">·</span>Ann &amp; co</bdi></dd>
-<bdi class="token">·</bdi>
-<p class="problem">Please  type
-a word.</p><strong class="check">choose 99%.</strong>
-<form method="post" action="/play"><input type="hidden" name="order" value="3"><input name="word" required>
-<input type="radio" name="report" value="99"><input type="radio" name="report" value="1">
-<button name="agree" value="yes">Yes</button></form>
-<form action="/skip"></form><a href="/next">on</a></main>"""
-
-
-def test_a_page_is_read_as_it_is_shown() -> None:
-    page = read_page(PAGE, "/play", 422)
-    assert page.context is not None
-    assert page.context.rstrip() == "Call\nme"
-    # a dot of the text is a dot, one that stands for a blank is a blank
-    assert page.tokens == [" Ann & co", "·"]
-    assert page.problem == "Please type a word."
-    assert page.strong == ["choose 99%."]
-    form = page.form("/play")
-    assert form is not None
-    assert (form.fields, form.choices) == ({"order": "3", "word": ""}, {"report": ["99", "1"]})
-    assert (form.asked, form.required) == (["word"], {"word"})
-    assert page.form("/nowhere") is None
 
 
 def test_players_play_from_a_notebook_too() -> None:

@@ -77,17 +77,3 @@ def test_a_killed_server_goes_on_and_one_that_is_told_to_ends_cleanly(tmp_path: 
     report = (tmp_path / "out" / "report.md").read_text()
     assert "1 session of collect_demo, 0 of them complete, with 3 answers" in report
     assert json.loads((tmp_path / "out" / "status.json").read_text())["status"] == "ok"
-
-
-@pytest.mark.subprocess
-def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        start = [sys.executable, "-m", "experiments.run", "collect", f"experiment.port={port}"]
-        done = subprocess.run(start, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert f"experiment.port: is {port}, where the server cannot listen on 127.0.0.1" in done.stderr
-    # said once: uvicorn would log it too
-    assert done.stderr.count(f"{port}") == 1

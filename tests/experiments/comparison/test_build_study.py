@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,10 +20,8 @@ from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.lm.translation import shares_tokenizer, translate
-from shannon_game.inference.lm.vocabulary import vocabulary
-from shannon_game.inference.store.keys import OperationKey, canonical_json
-from tests.experiments.command import command, config, environment, prepared, run_experiment
-from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
+from tests.experiments.command import config, prepared, run_experiment
+from tests.experiments.tiny_language_models import cached_loading, named
 from tests.inference.lm import tiny_models
 from tests.same import assert_same_study
 
@@ -41,14 +34,6 @@ pytest.importorskip("torch")
 def _loaded_once() -> Iterator[None]:
     with cached_loading("shannon_game.experiments.comparison.build_study.experiment"):
         yield
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    write_texts(folder / "texts")
-    return folder
 
 
 def overrides(root: Path, store: Path, *names: str) -> list[str]:
@@ -244,107 +229,18 @@ def test_what_is_not_exact_is_refused(root: Path, tmp_path: Path) -> None:
         build(*overrides(root, tmp_path, "a", "d"), "experiment.inexact=drop")
 
 
-def test_translation_by_hand() -> None:
-    """Two vocabularies that share some tokens: what stands elsewhere, or is no token of the other, is not exact."""
-    pieces = ["a", "b", "c", "Ġ"]
-    first = tiny_models.by_hand([*pieces, "ab", "Ġa"], [("a", "b"), ("Ġ", "a")])
-    second = tiny_models.by_hand(["Ġ", "c", "b", "a", "ab", "bc"], [("b", "c"), ("a", "b")])
-    one, two = _Stub(first, "one"), _Stub(second, "two")
-    vocab, other = first.get_vocab(), second.get_vocab()
-    contexts = [[vocab["c"]], [vocab["b"]], [vocab["c"]], [vocab["a"]], [0]]
-    tokens = [[vocab["a"], vocab["ab"]], [vocab["a"], vocab["c"]], [vocab["Ġa"]] * 2, [vocab["c"], vocab["a"]], [1, 2]]
-    found = translate(two, one, contexts, tokens)  # type: ignore[arg-type]
-    assert found.contexts[0] == [other["c"]]
-    assert found.tokens[0].tolist() == [other["a"], other["ab"]]
-    assert found.problems[0] == ""
-    # "b" and then "c" is one token of the second model
-    assert "two cuts its text with 'c' elsewhere" in found.problems[1]
-    assert found.problems[2] == "' a' is no token of two"
-    assert found.problems[3] == ""
-    assert "holds a special token" in found.problems[4]
-    assert found.exact.tolist() == [True, False, False, True, False]
-
-
-class _Stub:
-    """As much of a model as its vocabulary needs."""
-
-    def __init__(self, tokenizer: object, name: str) -> None:
-        self.tokenizer = tokenizer
-        self.name = name
-        self.settings = ModelSettings(name=name, source="folder", path=name)
-        self.vocab_size = len(tokenizer)  # type: ignore[arg-type]
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-def test_places_where_characters_were_lost_are_left_out(root: Path, tmp_path: Path) -> None:
-    texts = write_texts(tmp_path / "texts", 3)
-    (texts / "test" / "text0.txt").write_text("It\ufffds gone from the very beginning.", encoding="utf-8")
-    settings = [*overrides(root, tmp_path / "store", "a"), f"study.path={texts}", "experiment.n_contexts=8"]
-    result = build(*settings)
-    study = written(result, tmp_path)
-    assert not any("\ufffd" in text for text in study["context"].to_numpy())
-    said = {entry["text"]: entry["count"] for entry in notes(study)}
-    assert any("places left out because a character was lost" in text and count > 0 for text, count in said.items())
-    kept = build(*settings, "experiment.skip_damaged=false", "experiment.n_contexts=30")
-    assert any("\ufffd" in text for text in written(kept, tmp_path)["context"].to_numpy())
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         (["experiment.n_contexts=9999"], "n_contexts: is 9999, but the 8 documents have only"),
-        (["experiment.min_context_tokens=50"], "min_context_tokens: is 50, should be 0 to 30"),
         (["experiment.shard=2/2"], "shard: is 2/2, should be i/n"),
         (["generator.name=e"], "unknown generator 'e'; choose one of: a, b"),
-        (["generator.name=null"], "unknown generator None"),
-        (["+models.b.nmae=x"], "unknown setting 'nmae'"),
         (["+models.b.name=a"], "'a' is the name of two models"),
     ],
 )
 def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         build(*overrides(root, tmp_path), *settings)
-
-
-def test_a_foreign_store_is_refused_before_anything_is_loaded(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(InputError, match="is no store and not empty"):
-        build(*overrides(root, tmp_path))
-
-
-def test_a_generator_with_two_settings_is_refused(root: Path, tmp_path: Path) -> None:
-    settings = [text for text in overrides(root, tmp_path) if not text.startswith("generator")]
-    with pytest.raises(InputError, match="'smollm2' is the generator with other settings"):
-        build(*settings, "generator=smollm2", "model=smollm2", "models.smollm2.temperature=3")
-
-
-@pytest.mark.slow
-def test_killed_and_run_again_nothing_is_computed_twice(root: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    settings = [*overrides(root, store, "a"), "experiment.n_contexts=40", "experiment.items_per_batch=1"]
-    slow = "import time, shannon_game.inference.lm.stored as m\nreal = m.Store.append\n"
-    slow += "def append(*a, **k):\n    time.sleep(.2)\n    return real(*a, **k)\nm.Store.append = append"
-    process = subprocess.Popen(
-        command(*settings, patch=slow), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    deadline = time.monotonic() + 600
-    while len(list(store.glob("candidates-*/*.arrow"))) < 3 and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    before = len(list(store.glob("candidates-*/*.arrow")))
-    assert 3 <= before < 40
-    result = build(*settings)
-    assert f"{40 - before} results were computed, {before} were in the store" in result.text
-    (folder,) = store.glob("candidates-*")
-    # the code of what was computed is in the key too, and stands beside the results
-    described = json.loads((folder / "operation.json").read_text(encoding="ascii"))
-    operation = OperationKey("candidates", canonical_json(described))
-    assert folder.name.endswith(operation.digest[:16])
-    assert described["model"] == tiny_models.load(root / "a", bos=tiny_models.END).identity
-    assert described["parameters"] == {"n_candidates": 9, "seed": 0}
 
 
 # ---------------------------------------------------------------------------------------------- the cuts
@@ -379,29 +275,35 @@ def test_every_place_is_as_likely() -> None:
     assert np.abs(counts - 250).max() < 5 * 14.8
 
 
-def test_the_same_question_is_asked_once() -> None:
-    alike = [[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3, 4]]
-    rng = np.random.default_rng(0)
-    cuts, _ = cut_contexts(alike, n=4, shortest=1, longest=3, start="document", rng=rng)
-    assert {(c.context, c.target) for c in cuts} == {((1,), 2), ((1, 2), 3), ((1, 2, 3), 4), ((1, 2, 3), 5)}
+def test_translation_by_hand() -> None:
+    """Two vocabularies that share some tokens: what stands elsewhere, or is no token of the other, is not exact."""
+    pieces = ["a", "b", "c", "Ġ"]
+    first = tiny_models.by_hand([*pieces, "ab", "Ġa"], [("a", "b"), ("Ġ", "a")])
+    second = tiny_models.by_hand(["Ġ", "c", "b", "a", "ab", "bc"], [("b", "c"), ("a", "b")])
+    one, two = _Stub(first, "one"), _Stub(second, "two")
+    vocab, other = first.get_vocab(), second.get_vocab()
+    contexts = [[vocab["c"]], [vocab["b"]], [vocab["c"]], [vocab["a"]], [0]]
+    tokens = [[vocab["a"], vocab["ab"]], [vocab["a"], vocab["c"]], [vocab["Ġa"]] * 2, [vocab["c"], vocab["a"]], [1, 2]]
+    found = translate(two, one, contexts, tokens)  # type: ignore[arg-type]
+    assert found.contexts[0] == [other["c"]]
+    assert found.tokens[0].tolist() == [other["a"], other["ab"]]
+    assert found.problems[0] == ""
+    # "b" and then "c" is one token of the second model
+    assert "two cuts its text with 'c' elsewhere" in found.problems[1]
+    assert found.problems[2] == "' a' is no token of two"
+    assert found.problems[3] == ""
+    assert "holds a special token" in found.problems[4]
+    assert found.exact.tolist() == [True, False, False, True, False]
 
 
-def test_too_few_places() -> None:
-    assert len(cut(40)) == 40
-    with pytest.raises(InputError, match="is 41, but the 5 documents have only 40 places to cut after 1 to 8 tokens"):
-        cut(41)
-    rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match=r"only 10 places .* \(30 others are unusable\)"):
-        cut_contexts(
-            DOCUMENTS, n=11, shortest=1, longest=8, start="document", rng=rng, is_usable=lambda c: c.position < 3
-        )
+class _Stub:
+    """As much of a model as its vocabulary needs."""
 
+    def __init__(self, tokenizer: object, name: str) -> None:
+        self.tokenizer = tokenizer
+        self.name = name
+        self.settings = ModelSettings(name=name, source="folder", path=name)
+        self.vocab_size = len(tokenizer)  # type: ignore[arg-type]
 
-def test_without_context_only_where_there_is_a_bos(root: Path, tmp_path: Path) -> None:
-    settings = [text for text in overrides(root, tmp_path) if not text.startswith("+models")]
-    one_token = ["experiment.min_context_tokens=0", "experiment.max_context_tokens=0", "experiment.n_contexts=4"]
-    with pytest.raises(InputError, match="max_context_tokens: is 0, should be a whole number, 1 or larger"):
-        build(*settings, *named(root, "a", "b"), *one_token)
-    none = build(*settings, *named(root, "a", bos="none"), "experiment.min_context_tokens=0", "experiment.kl=false")
-    assert min(len(text) for text in written(none, tmp_path)["context"].to_numpy()) > 0
-    assert vocabulary(tiny_models.load(root / "a", bos="none")).token_bytes
+    def __hash__(self) -> int:
+        return id(self)

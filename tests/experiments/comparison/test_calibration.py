@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-import xarray as xr
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.calibration.figures import participants_figure, reliability_figure
-from shannon_game.experiments.comparison.calibration.table import CALIBRATION_COLUMNS, TYPICAL, summary
+from shannon_game.experiments.comparison.calibration.table import CALIBRATION_COLUMNS, TYPICAL
 from shannon_game.experiments.harness.job import Job
-from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.posterior.arviz_adapter import group
-from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, TINY, config, prepared, run_experiment
+from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, TINY, prepared, run_experiment
 
 SHORT = (*COMPILED_FAST, "sampler.draws=20", "sampler.tune=20")
 
@@ -63,37 +59,11 @@ def test_accuracy_and_confidence_are_those_of_the_answers(tiny: Run) -> None:
     assert row["confidence"] == pytest.approx(np.maximum(sided, 1 - sided).mean())
 
 
-@pytest.mark.mcmc
-def test_an_unconverged_posterior_is_said_wherever_a_reader_looks(tiny: Run) -> None:
-    result = tiny[1]
-    assert result.gate_failed
-    assert not result.table["converged"].any()
-    assert any(text.startswith("the posterior did not converge, do not use it: ") for text in result.warnings)
-    assert "did NOT converge" in result.text
-
-
-@pytest.mark.mcmc
-def test_outputs_can_be_drawn_again_from_the_files(tiny: Run, tmp_path: Path) -> None:
-    job, result = tiny
-    write_outputs(tmp_path, config("+exp=calibration", *TINY, *SHORT), job.study, result)
-    assert (tmp_path / "posterior_game.nc").is_file()
-    table = pd.read_csv(tmp_path / "table.csv")
-    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
-        loaded = dataset.load()
-        assert loaded["game_curve"].sizes == {"quantile": 3, "report": 49}
-    assert summary(table, loaded) == result.text
-    for figure in (reliability_figure(loaded), participants_figure(table)):
-        figure.savefig(tmp_path / "again.png", dpi=30)
-    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"reliability", "participants"}
-
-
 @pytest.mark.parametrize(
     ("override", "part"),
     [
         ("players=[lm-weak]", "players: does nothing: calibration reads of the run's settings seed"),
         ("+experiment.priors.sigma=1", "sigma"),
-        ("+experiment.priors.slope_spread=-1", "slope_spread"),
-        ("rounding=coarse", "rounding: does nothing"),
     ],
 )
 def test_mistakes_are_named(override: str, part: str) -> None:

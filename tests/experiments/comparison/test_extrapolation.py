@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from shannon_game import lm_game, simulated
-from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.extrapolation import _polynomial, extrapolation
-
-
-def test_polynomials_by_hand() -> None:
-    x, y = np.array([-1.0, -0.5, 0.0]), np.array([4.0, 3.0, 2.0])
-    assert _polynomial(x, y, 1, -2.0) == pytest.approx(6.0)
-    assert _polynomial(x, x**2, 2, -2.0) == pytest.approx(4.0)
-    assert np.isnan(_polynomial(np.zeros(3), y, 1, 1.0))
+from shannon_game import simulated
+from shannon_game.experiments.comparison.extrapolation import extrapolation
 
 
 def test_an_extrapolation_can_be_certain_and_wrong() -> None:
@@ -31,18 +21,3 @@ def test_an_extrapolation_can_be_certain_and_wrong() -> None:
     assert not people["inside"]
     # so it does every model that it is not fitted to
     assert (table[table["player"] != "human"]["error_nats"].abs() > 0.5).all()
-
-
-def test_the_public_answers(lm_game_root: Path) -> None:
-    result = extrapolation(lm_game(root=lm_game_root), n_replicates=100)
-    table = result.table.set_index(["player", "degree"])
-    # true losses on the 120 questions
-    assert table.loc[("14M", 1), "true_loss_nats"] == pytest.approx(4.015328, abs=1e-6)
-    assert abs(table.loc[("14M", 1), "error_nats"]) > 0.3
-    assert np.isnan(table.loc[("human", 1), "true_loss_nats"])
-
-
-def test_one_model_has_no_line() -> None:
-    study = simulated(n_items=12, n_participants=6, vocab_size=300, n_candidates=40)
-    with pytest.raises(InputError, match="model: has 1 models; a polynomial of degree 1 needs one more"):
-        extrapolation(study.isel(model=[1]))

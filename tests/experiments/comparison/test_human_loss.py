@@ -14,12 +14,10 @@ from numpy.testing import assert_allclose
 
 from shannon_game import experiments
 from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge
-from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
-from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
 from shannon_game.experiments.comparison.human_loss.rows import HUMAN_LOSS_COLUMNS
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -203,37 +201,18 @@ def test_of_language_models_alone_a_failed_check_is_marked_beside_its_number(mon
     assert ["failed" in label.get_text() for label in axes.get_yticklabels()] == [True, False]
 
 
-@pytest.mark.parametrize("formula", ["nothing", "report", "age +"])
-def test_covariates_that_no_participant_has_one_value_of(formula: str) -> None:
-    study = comparison_study()
-    aged = study.assign(age=("response", 20.0 + np.unique(study["participant"], return_inverse=True)[1]))
-    with pytest.raises(InputError, match="people: is "):
-        experiments.human_loss(aged, players="human", people=formula)
-
-
 @pytest.mark.parametrize(
     ("override", "part"),
     [
         ("experiment.anchor=answers", "anchor: is 'answers', but nobody answered freely"),
-        ("experiment.k0=0", "k0"),
-        ("experiment.grid=nothing", "nothing"),
         ("rounding=none", "grid 'none'"),
-        ("players=[gpt5]", "unknown player 'gpt5'"),
-        ("experiment.leave_out=nobody", "unknown participant 'nobody'"),
         ("experiment.leave_out=[-372181953]", "unknown participant '-372181953'"),
-        ("sampler.name=gibbs", "sampler.name: is 'gibbs'"),
         ("+experiment.priors.sigmas=1", "sigmas"),
-        ("+experiment.priors.noise=-1", "noise"),
     ],
 )
 def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) -> None:
     with pytest.raises(InputError, match=part):
         run_experiment("+exp=human_loss", *TINY, override)
-
-
-def test_the_command_has_the_settings_of_the_function() -> None:
-    assert HumanLossSettings() == prepared("+exp=human_loss", *TINY).settings
-    assert HumanLossSettings().sampler.name == "pymc"
 
 
 @pytest.mark.slow

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game import lm_game, practice, simulated
+from shannon_game import practice, simulated
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.practice import practice_answers
 
@@ -40,25 +38,6 @@ def test_practice_that_is_there_is_found(study: xr.Dataset) -> None:
     assert same["last_quarter_nats"] > same["first_quarter_nats"]
     nothing = practice(practised(study, 0.0, shuffled=True)).table.set_index("answers").loc["the same questions"]
     assert abs(nothing["slope_nats"]) < 0.01
-
-
-def test_questions_in_one_order_are_warned_of(study: xr.Dataset) -> None:
-    result = practice(practised(study, 0.0, shuffled=False))
-    assert result.table["item_share"].iloc[0] > 0.8
-    assert "nearly the same for everybody" in result.warnings[0]
-
-
-def test_nobody_gets_better_with_one_answer(study: xr.Dataset) -> None:
-    first = study.isel(response=np.unique(study["participant"].to_numpy(), return_index=True)[1])
-    with pytest.raises(InputError, match="participant: has no participant who gave two answers"):
-        practice(first)
-
-
-def test_the_public_answers(lm_game_root: Path) -> None:
-    table = practice(lm_game(root=lm_game_root)).table.set_index("answers")
-    # the automatic answers are no practice: 1,640 - 584
-    assert table.loc["all", "n_responses"] == 1056
-    assert table.loc["the same questions", "lower_nats"] < 0 < table.loc["the same questions", "upper_nats"]
 
 
 def test_slow_answers_that_are_better(study: xr.Dataset) -> None:

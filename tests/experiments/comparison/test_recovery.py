@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,11 @@ import xarray as xr
 
 from shannon_game.estimators.comparison import (
     ParticipantPopulation,
-    RoundingScheme,
-    SimulationSettings,
     round_reports,
     rounding_scheme,
-    simulate_comparison_study,
     two_alternative_report,
 )
-from shannon_game.estimators.comparison.examples import comparison_study, designed_study
+from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.recovery.experiment import RECOVERY_COLUMNS, recovery_summary
 from shannon_game.experiments.comparison.recovery.studies import answered_by_people, fresh_items, fresh_study
@@ -97,9 +92,7 @@ def test_simulated_people_in_every_scale(tmp_path: Path, seed_offset: int, monke
     [
         ("experiment.n_items=19", "only 18 items have no response"),
         ("n=[5,41]", "40 candidates"),
-        ("+experiment.priors.tau=1", "tau"),
         ("experiment.k0=2", "k0: does nothing where the population is models"),
-        ("players=[human]", "human"),
         ("players=[lm-medium]", "generator"),
     ],
 )
@@ -109,30 +102,6 @@ def test_malformed_settings(override: str, part: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=part):
         result_of(*settings, override)
     assert not (tmp_path / "r.jsonl").exists()
-
-
-def test_the_same_studies_serve_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[int, tuple[int, ...]]] = []
-
-    def remember(study: xr.Dataset, **_: object) -> SimpleNamespace:
-        items = np.unique(study["response_item"])
-        seen.append((study.sizes["response"], tuple(items.tolist())))
-        return SimpleNamespace(position=np.flatnonzero(study["item"].isin(items)), generator="lm-medium")
-
-    def fit(data: SimpleNamespace, **_: object) -> SimpleNamespace:
-        return SimpleNamespace(gap_nats=np.zeros(9), convergence=SimpleNamespace(passed=False))
-
-    monkeypatch.setattr("shannon_game.experiments.comparison.recovery.studies.participant_data", remember)
-    monkeypatch.setattr("shannon_game.experiments.comparison.recovery.studies.fit_participants", fit)
-    settings = (*SMALL, "n=[2,4]", "experiment.n_studies=2", "players=[lm-weak,lm-strong]")
-    result = result_of(*settings, f"experiment.replicates={tmp_path}/r.jsonl")
-    assert len(seen) == 2 * 2 * 2 * 2
-    assert len(result.table) == 3 * len(seen)
-    assert len({items for _, items in seen}) == 2
-    assert {count for count, _ in seen} == {20, 40}
-    assert "16 rows" in result.warnings[0]
-    header = json.loads((tmp_path / "r.jsonl").read_text().splitlines()[0])
-    assert header["settings"]["n_items"] == 10
 
 
 def test_cells_are_summarised_by_hand() -> None:
@@ -175,17 +144,6 @@ def test_a_fresh_study_has_items_that_nobody_was_asked() -> None:
     assert pairs[0] < pairs[1]
 
 
-def test_simulated_people_answer_on_any_grid() -> None:
-    sizes = {"n_items": 6, "n_reference_items": 20, "n_participants": 4, "n_candidates": 20, "vocab_size": 200}
-    study = simulate_comparison_study(SimulationSettings(**sizes))
-    halves = RoundingScheme("custom", (0.25, 0.75))
-    told = {"k0": 1.0, "population": ParticipantPopulation(), "grid": halves}
-    found = answered_by_people(study, "lm-weak", rng=np.random.default_rng(0), **told)
-    asked = ~study["automatic"].to_numpy()
-    assert set(found["report"].to_numpy()[asked]) == {0.25, 0.75}
-    assert "true_slope" not in found
-
-
 @pytest.mark.parametrize("k0", [1.0, 0.5])
 def test_people_without_error_report_what_the_language_model_does(k0: float) -> None:
     study, grid = comparison_study(), rounding_scheme("interface")
@@ -199,13 +157,6 @@ def test_people_without_error_report_what_the_language_model_does(k0: float) -> 
     # what the site answered stays
     rest = np.setdiff1d(np.arange(study.sizes["response"]), row)
     np.testing.assert_array_equal(found["report"].to_numpy()[rest], study["report"].to_numpy()[rest])
-
-
-def test_nobody_answers_freely_for_a_language_model() -> None:
-    study = designed_study()
-    told = {"k0": 1.0, "population": IDEAL, "grid": rounding_scheme("slider")}
-    found = answered_by_people(study, study.attrs["generator"], rng=np.random.default_rng(0), **told)
-    assert "answer" not in found.dims
 
 
 @pytest.mark.slow

@@ -8,15 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra.utils import get_method
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.sbc import (
-    MODELS,
     SBC_COLUMNS,
-    _warnings,
-    judged_quantities,
-    quantities_outside,
 )
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -100,42 +95,10 @@ def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, 
     assert not result_of(*settings, "experiment.allow_outside=true").gate_failed
 
 
-def test_bands_for_all_quantities_together_are_wider() -> None:
-    """Ranks whose p-value is between 5% over the number of quantities and 5%: the default gate lets them pass."""
-    every = np.arange(64)
-    narrow = (0.85 * every + 4).astype(int)
-    rows = [
-        {"quantity": name, "rank": rank, "ess": 100.0, "converged": True}
-        for name, ranks in (("a", narrow), ("b", every), ("c", every))
-        for rank in ranks
-    ]
-    table = judged_quantities("model", pd.DataFrame(rows), 63, 0.95)
-    assert tuple(table.columns) == SBC_COLUMNS
-    assert 0.05 / 3 < table["p_value"][0] < 0.05
-    assert table["inside"].tolist() == [False, True, True]
-    assert table["inside_together"].all()
-    assert quantities_outside(table, "each") == ["a"]
-    assert quantities_outside(table, "together") == []
-    warned = _warnings(table.assign(n_unconverged=0), [], 200)
-    assert "outside their own bands alone" in warned[0]
-
-
-def test_models_of_participants_are_built() -> None:
-    """Cheap part of those that take long to compile: the design, and that every quantity is there."""
-    for name in ("calibration", "calibration_beta", "recalibration", "tvd"):
-        job = prepared("+exp=recovery", "of=sbc", f"experiment.model={name}", "experiment.n_participants=3", *QUICK)
-        model = get_method(MODELS[name])(job.study, job.settings)
-        program = model.build()
-        for quantity in model.quantities:
-            assert quantity.partition("[")[0] in program.named_vars, quantity
-
-
 @pytest.mark.parametrize(
     ("overrides", "part"),
     [
-        (("experiment.model=other",), "other"),
         (("sampler=pymc",), "only nutpie"),
-        (("+experiment.priors.sigmas=1",), "sigmas"),
         (("experiment.n_ranked=5000",), "n_ranked"),
         ((), "replicates"),
     ],

@@ -15,43 +15,24 @@ import xarray as xr
 
 from shannon_game import comparison_file, perplexity
 from shannon_game.estimators.comparison import HUMAN, estimate_gap, estimate_perplexity, round_reports
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.text_players.pairs import TextPlayersSettings, asked_pairs
-from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.inference.text.prompts import shown
 from shannon_game.models import participant_data
-from tests.experiments.command import TINY, config, prepared
+from tests.experiments.command import TINY, behind_endpoint, prepared
 from tests.experiments.tiny_language_models import named
-from tests.inference.api.fake_server import KEY, serving
+from tests.inference.api.fake_server import serving
 from tests.inference.api.talking_server import TalkingEndpoint
 
 BELIEF = "lm-weak"
 LEAN = 0.7
+pytestmark = pytest.mark.usefixtures("api_key")
 SMALL = (*TINY, "study.n_items=6", "study.n_candidates=8")
 _ASKED = re.compile(r"Text: (.*)\n\nA: (.*)\nB: (.*)\n(.*)", re.DOTALL)
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
 def overrides(url: str, folder: Path, *more: str) -> list[str]:
-    settings = {
-        "models.api.base_url": url,
-        "models.api.model": "fake",
-        "models.api.usd_per_million_input": 1.0,
-        "models.api.usd_per_million_output": 1.0,
-        "models.api.budget_usd": 5.0,
-        "+models.api.key_env": "FAKE_KEY",
-        "+models.api.kind": "chat",
-        "+models.api.backoff_s": 0,
-        "experiment.api_store": folder / "answers.db",
-        "experiment.store": folder / "store",
-    }
-    given = [f"{name}={value}" for name, value in settings.items()]
-    return ["+exp=text_players", "model=[api]", *SMALL, *given, *more]
+    stores = (f"experiment.api_store={folder / 'answers.db'}", f"experiment.store={folder / 'store'}")
+    return ["+exp=text_players", *SMALL, *behind_endpoint(url), *stores, *more]
 
 
 def believer(study: xr.Dataset, unreadable: str = "") -> Callable[[str, str], tuple[str, dict[str, float]]]:
@@ -88,13 +69,10 @@ def played(folder: Path, *more: str, says=None, **server):
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory):
+def known(tmp_path_factory: pytest.TempPathFactory, api_key: None):
     """Study, result and endpoint of a model that says what it believes, and the folder of the answers paid for."""
     folder = tmp_path_factory.mktemp("known")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FAKE_KEY", KEY)
-        patch.setenv("NO_PROXY", "*")
-        return (*played(folder), folder)
+    return (*played(folder), folder)
 
 
 def gap_by_hand(study: xr.Dataset, reports: dict[tuple[int, int], float]) -> float:
@@ -158,17 +136,6 @@ def test_its_studies_are_read_and_asked_like_any_other(known, tmp_path: Path) ->
         assert participant_data(back).participant.tolist() == people
 
 
-def test_a_run_writes_its_studies_and_tables(known, tmp_path: Path) -> None:
-    given = overrides("http://localhost", tmp_path)
-    study, result, _, _ = known
-    (tmp_path / "out").mkdir()
-    write_outputs(tmp_path / "out", config(*given), study, result)
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"answers.csv", "unreadable.csv", "studies", "table.csv", "results.nc"} <= names
-    for path in (tmp_path / "out").rglob("*"):
-        assert path.is_dir() or KEY.encode() not in path.read_bytes()
-
-
 def test_every_answer_is_in_a_table_and_none_is_paid_twice(known) -> None:
     _, first, endpoint, folder = known
     assert set(endpoint.charged.values()) == {1}
@@ -203,64 +170,6 @@ def test_what_cannot_be_read_is_counted_listed_and_left_out(tmp_path: Path) -> N
     result.writers["studies"](tmp_path / "studies")
     back = comparison_file(path=tmp_path / "studies" / "api_verbalised.nc")
     assert back.sizes["response"] == 2 * len(pairs.target) - sum(lost)
-
-
-def test_nothing_readable_makes_no_study(tmp_path: Path) -> None:
-    _, result, _ = played(tmp_path, says=lambda system, user: ("Well.", {"The": 0.9}))
-    table = result.table.set_index("way")
-    assert table.loc["verbalised", "verdict"] == "no answer"
-    assert table.loc["options", "verdict"].tolist() == ["no answer", "no answer"]
-    assert (table.loc["verbalised", "n_unreadable"] == table.loc["verbalised", "n_questions"]).all()
-    result.writers["studies"](tmp_path / "studies")
-    assert list((tmp_path / "studies").iterdir()) == []
-
-
-def test_an_option_that_is_not_listed_counts_as_the_last_one(tmp_path: Path) -> None:
-    _, result, _ = played(
-        tmp_path, "experiment.ways=options", "+models.api.top_logprobs=2", says=lambda *_: ("A", {"A": 0.8, "The": 0.1})
-    )
-    table = result.table.set_index(["way", "rounding"])
-    assert table.loc[("options", "none"), "position_bias_nats"] == pytest.approx(np.log(8))
-
-
-def test_an_endpoint_without_log_probabilities(tmp_path: Path) -> None:
-    _, result, _ = played(tmp_path, "experiment.ways=options", ranks=False)
-    assert result.table.set_index(["way", "rounding"]).loc[("options", "none"), "verdict"] == "no answer"
-    assert "no log-probability" in result.warnings[0]
-
-
-def test_an_endpoint_says_no_probability_of_a_given_answer(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="model 'api', ways: is behind an endpoint"):
-        played(tmp_path, "experiment.ways=boxes")
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["model=[]"], "model: names none; choose some"),
-        (["prompt.percent=x"], r"prompt 'game', percent: has no \{context\}"),
-    ],
-)
-def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
-    if more == ["model=[]"]:
-        given = ["+exp=text_players", *SMALL, f"experiment.store={tmp_path}"]
-    else:
-        given = overrides("http://localhost", tmp_path, *more)
-    with pytest.raises(InputError, match=message):
-        prepared(*given).run()
-
-
-def test_a_study_without_answers_needs_to_be_told_what_to_ask(tmp_path: Path) -> None:
-    study = prepared("+exp=perplexity", *SMALL).study.isel(response=slice(0))
-    with pytest.raises(InputError, match=r"candidates=10 asks about the first"):
-        asked_pairs(study, TextPlayersSettings())
-    pairs = asked_pairs(study, TextPlayersSettings(candidates=3))
-    asked = np.flatnonzero((study["item_set"].to_numpy() != "") & study["selected"].to_numpy())
-    assert pairs.position.tolist() == np.repeat(asked, 3).tolist()
-    assert pairs.candidate.tolist() == [0, 1, 2] * len(asked)
-    few = asked_pairs(study, TextPlayersSettings(candidates=8, pairs_per_item=2))
-    assert np.bincount(few.position).max() == 2
-    assert len(few.target) == 2 * len(asked)
 
 
 @pytest.fixture(scope="module")
@@ -307,15 +216,3 @@ def test_a_model_that_runs_here(tiny: Path, tmp_path: Path, monkeypatch: pytest.
     ):
         monkeypatch.setattr(where, name, None)
     pd.testing.assert_frame_equal(prepared(*given).run().table, result.table)
-
-
-@pytest.mark.torch
-def test_shards_ask_each_pair_once(tiny: Path, tmp_path: Path) -> None:
-    small = ("study.n_items=3", "experiment.pairs_per_item=2", "experiment.ways=options", "experiment.belief=false")
-    given = ["+exp=text_players", *SMALL, *small, *named(tiny, "d"), f"experiment.store={tmp_path}"]
-    parts = [prepared(*given, f"experiment.shard={number}/2").run().tables["answers"] for number in range(2)]
-    whole = prepared(*given).run().tables["answers"]
-    assert min(len(part) for part in parts) > 0
-    columns = ["item", "draw", "target_side"]
-    together = sorted(map(tuple, np.concatenate([part[columns].to_numpy() for part in parts]).tolist()))
-    assert together == sorted(map(tuple, whole[columns].to_numpy().tolist()))

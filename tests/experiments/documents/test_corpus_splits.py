@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from shannon_game.experiments.documents.splits import SPLIT_COLUMNS, split_contrasts, split_summary
+from shannon_game.experiments.documents.splits import SPLIT_COLUMNS, split_contrasts
 
 
 def table(losses: dict[str, float], se: float = 0.1) -> pd.DataFrame:
@@ -22,11 +22,3 @@ def test_every_pair_of_splits_and_not_the_whole() -> None:
     np.testing.assert_allclose(found["upper"] - found["lower"], 4 * np.sqrt(0.02))
     np.testing.assert_allclose(found["accuracy_upper"], 2 * np.hypot(0.01, 0.01))
     assert found["p_split_is_easier"].round(3).tolist() == [0.921, 0.24, 0.017]
-    assert "a minus b -0.200 nats [-0.483, +0.083]" in split_summary(found)
-
-
-def test_one_split_has_no_difference() -> None:
-    found = split_contrasts(table({"a": 3.0}), whole="every split")
-    assert found.empty
-    assert list(found.columns) == list(SPLIT_COLUMNS)
-    assert split_summary(found) == ""

@@ -105,14 +105,6 @@ def test_word_models_have_the_same_bits_a_character_whatever_their_tokens(
         assert abs(bits["a"] - bits["b"]) > 0.001
 
 
-def test_texts_that_are_cut_end_at_a_shared_place(words_root: Path, tmp_path: Path) -> None:
-    result = shared(words_root, tmp_path, "experiment.max_tokens=10", names=("a", "b"))
-    # ten characters are three words and a space, which is no end of a word's token
-    table = result.table.set_index("model")
-    assert table["n_characters"].tolist() == [9 * N_TEXTS] * 2
-    assert table["n_tokens"].tolist() == [3 * N_TEXTS, 9 * N_TEXTS]
-
-
 def test_nothing_shared_is_an_error(words_root: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="characters: is 'shared', but in no document do all models"):
         shared(words_root, tmp_path, "experiment.max_tokens=2", names=("a", "b"), bos="none")
@@ -140,11 +132,6 @@ def test_spans_hold_whole_tokens_of_every_model(pieces: list[str], data: st.Data
     assert (words, characters, n_bytes) == (len(part.split()), len(part), len(part.encode()))
 
 
-def test_a_model_without_places_shares_nothing() -> None:
-    assert shared_span("abc", [np.array([0, 3]), None]) is None
-    assert shared_span("abc", [np.array([0, 3]), np.array([1, 2])]) is None
-
-
 def test_unit_losses_by_hand() -> None:
     found = unit_loss([2.0, 6.0, 1.0], [1, 4, 1])
     assert found.nats.mean == pytest.approx(1.5)
@@ -152,17 +139,3 @@ def test_unit_losses_by_hand() -> None:
     assert found.bits.mean == pytest.approx(1.5 / np.log(2))
     assert np.isnan(unit_loss([1.0], [2]).nats.se)
     assert np.isnan(unit_loss([1.0, 2.0], [0, 0]).nats.mean)
-
-
-@pytest.mark.parametrize(
-    ("total", "units", "message"),
-    [
-        ([], [], "total_nats: has shape"),
-        ([1.0], [1, 2], "total_nats: has shape"),
-        ([1.0, np.inf], [1, 2], "total_nats: is inf for document 1"),
-        ([1.0, 2.0], [1, -2], "n_units: is -2"),
-    ],
-)
-def test_wrong_units(total: list[float], units: list[float], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        unit_loss(total, units)

@@ -13,11 +13,9 @@ import pytest
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import notes
 from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
-from shannon_game.experiments.harness.command_line import check_arguments
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.studies.documents.texts import text_study, texts
+from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.vocabulary import vocabulary
 from tests.experiments.command import run_experiment
@@ -114,17 +112,6 @@ def test_every_column_by_hand(bos: str, root: Path, tmp_path: Path) -> None:
     assert float(totals) == pytest.approx(table.loc[("a", "every split"), "loss_nats"])
 
 
-def test_bits_per_byte_compare_models_of_other_tokenizers(root: Path, tmp_path: Path) -> None:
-    result = score(*overrides(root, tmp_path, "a", "d"))
-    whole = result.table.drop_duplicates("model", keep="last").set_index("model")
-    n_bytes = sum(len(path.read_bytes()) for path in root.glob("texts/*/*.txt"))
-    for model in "ad":
-        total = whole.loc[model, "loss_nats"] * whole.loc[model, "n_tokens"]
-        # the Llama tokenizer's pieces hold one space more, before the text
-        found = total / np.log(2) / whole.loc[model, "bits_per_byte"] - n_bytes
-        assert found == pytest.approx(6 if model == "d" else 0, abs=0.01)
-
-
 def test_from_the_store_and_in_shards(root: Path, tmp_path: Path) -> None:
     settings = overrides(root, tmp_path)
     parts = [score(*settings, f"experiment.shard={i}/2") for i in range(2)]
@@ -152,19 +139,10 @@ def test_windows_and_limits(root: Path, tmp_path: Path) -> None:
     assert "a: 6 documents were scored up to their token 10 only" in limited.warnings[0]
 
 
-def test_the_generator_is_scored_where_there_are_no_models(root: Path, tmp_path: Path) -> None:
-    settings = [text for text in overrides(root, tmp_path) if not text.startswith(("+models", "generator"))]
-    its = {"name": "a", "source": "folder", "path": str(root / "a"), "device": "cpu"}
-    result = score(*settings, *(f"generator.{key}={value}" for key, value in its.items()))
-    assert set(result.table["model"]) == {"a"}
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         (["experiment.window=4096"], "window: is 4096; a takes 2 to 96 tokens"),
-        (["experiment.stride=96"], "stride: is 96; with a window of 96 it is 1 to 95"),
-        (["experiment.n_documents=7"], "n_documents: is 7, but there are 6 documents"),
         (["experiment.shard=0/9999"], "shard: holds none of the 6 documents"),
     ],
 )
@@ -265,21 +243,10 @@ def test_regions_have_the_sums_of_their_words(
         assert row.sum_bits == pytest.approx(own.loc[inside, "sum_bits"].sum(), rel=1e-6)
 
 
-def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:
-    table = pd.DataFrame({"text": ["Rain fell on it."], "first": [2], "end": [9]})
-    result = experiments.surprisal(
-        text_study(table, regions=("first", "end")), models=[str(root / "a")], store=tmp_path
-    )
-    assert np.isnan(result.tables["regions"]["surprisal_bits"]).tolist() == [True]
-
-
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
         ({"text": ["a b a"], "part": ["a"]}, {"regions": "part"}, "holds 2 times"),
-        ({"text": ["a b"], "part": ["c"]}, {"regions": "part"}, "holds 0 times"),
-        ({"text": ["a b"]}, {"regions": "|"}, "which no text holds"),
-        ({"text": ["a b"]}, {"regions": "part"}, "part: is missing"),
         ({"text": ["a b"], "s": [0], "e": [4]}, {"regions": ("s", "e")}, "s: is 0 with e 4"),
         ({"text": ["a b"], "s": [1], "e": [2]}, {"regions": ("s", "e")}, "not all white space"),
     ],
@@ -287,11 +254,6 @@ def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) 
 def test_regions_that_are_not_there(table: Any, settings: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         text_study(pd.DataFrame(table), **settings)
-
-
-def test_context_needs_to_know_the_texts(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="group_field"):
-        experiments.surprisal(["Rain fell."], models=[str(root / "a")], store=tmp_path, context="text")
 
 
 def test_words_of_scripts_without_spaces_have_the_plain_sum(root: Path, tmp_path: Path) -> None:
@@ -307,52 +269,6 @@ def test_words_of_scripts_without_spaces_have_the_plain_sum(root: Path, tmp_path
     own = words[words["document"] == "1"]
     np.testing.assert_allclose(own["sum_bits"].iloc[:2].sum(), by_space["sum_bits"][0], rtol=1e-5)
     np.testing.assert_allclose(own["surprisal_bits"].iloc[3], by_space["surprisal_bits"][2], rtol=1e-5)
-
-
-def test_texts_of_a_notebook_and_a_model_by_its_folder(root: Path, tmp_path: Path) -> None:
-    texts = pd.DataFrame({"item": ["x", "y"], "text": ["Rain fell on the old clock.", "Rain fell."]})
-    result = experiments.surprisal(text_study(texts, id_field="item"), models=[str(root / "a")], store=tmp_path)
-    assert result.tables["words"].groupby("document").size().to_dict() == {"x": 6, "y": 2}
-    again = experiments.surprisal(texts["text"].tolist(), models=[str(root / "a")], store=tmp_path, words=False)
-    assert not again.tables
-    np.testing.assert_allclose(again.table["loss_nats"], result.table["loss_nats"])
-
-
-def test_a_table_of_sentences_and_two_models_by_their_folders(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "sentences.csv").write_text('item,text\nx,"Rain fell, on the old clock."\ny,Rain fell.\n')
-    said = ["+exp=surprisal", f"study.path={tmp_path / 'sentences.csv'}", "study.id_field=item"]
-    said += [f"model=[{root / 'a'},{root / 'b'}]", f"experiment.store={tmp_path / 'store'}", "output.dpi=40"]
-    result = score(*check_arguments(said))
-    words = result.tables["words"]
-    assert words.groupby(["document", "model"]).size().to_dict() == {
-        ("x", "a"): 6,
-        ("x", "b"): 6,
-        ("y", "a"): 2,
-        ("y", "b"): 2,
-    }
-
-
-def test_what_is_no_text_is_refused_with_its_place() -> None:
-    with pytest.raises(InputError, match="text 2: is 3"):
-        text_study(["Rain fell.", 3])  # type: ignore[list-item]
-    assert text_study("Rain fell.").sizes["document"] == 1
-
-
-def test_what_the_reader_of_a_table_noted_stays_with_the_study(tmp_path: Path) -> None:
-    (tmp_path / "sentences.csv").write_bytes("text\nThe café was closed.\n".encode("cp1252"))
-    found = [note["text"] for note in notes(texts(path=tmp_path / "sentences.csv")) if note["level"] == "warning"]
-    assert any("Windows-1252" in text for text in found)
-
-
-def test_two_models_of_one_name_are_refused(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "a").symlink_to(root / "b")
-    both = [str(root / "a"), str(tmp_path / "a")]
-    with pytest.raises(InputError, match="'a' is the name of two models"):
-        experiments.surprisal(["Rain fell."], models=both)
-    (tmp_path / "sentences.txt").write_text("Rain fell.")
-    said = ["+exp=surprisal", f"study.path={tmp_path / 'sentences.txt'}", f"model=[{','.join(both)}]"]
-    with pytest.raises(InputError, match="'a' is the name of two models"):
-        score(*check_arguments(said))
 
 
 @pytest.mark.parametrize("method", ["pll", "pll_original"])
@@ -373,20 +289,6 @@ def test_pseudo_log_likelihoods_have_columns_of_their_own(method: str, tmp_path:
     sums = [words["pll_nats"], documents["pll_nats"], tables["regions"]["pll_nats"], result.dataset["pll_nats"]]
     assert [float(its.sum()) for its in sums] == pytest.approx([total] * 4)
     assert result.table["pseudo_perplexity"].iloc[0] == pytest.approx(np.exp(-total / len(tokens)))
-
-
-def test_a_method_takes_its_own_models_and_settings(root: Path, tmp_path: Path) -> None:
-    tiny_models.save_masked(tmp_path / "bert", "bert")
-    with pytest.raises(InputError, match=r"method=.pll."):
-        experiments.surprisal(["Rain fell."], models=[str(tmp_path / "bert")], store=tmp_path / "store")
-    refused: list[tuple[list[str], dict[str, int], str]] = [
-        ([str(root / "a")], {}, "fills no masks"),
-        ([], {}, "needs masked models"),
-        ([str(tmp_path / "bert")], {"window": 20}, "window: is 20"),
-    ]
-    for models, settings, message in refused:
-        with pytest.raises(InputError, match=message):
-            experiments.surprisal(["Rain fell."], models=models, store=tmp_path / "store", method="pll", **settings)
 
 
 def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:

@@ -93,32 +93,14 @@ def test_the_model_plays_where_others_do(root: Path, found: ExperimentResult, tm
     assert len(built.table)
 
 
-def test_without_splits_documents_are_held_out_at_random(root: Path, tmp_path: Path) -> None:
-    lines = "".join(f'{{"text": "words of document {number} and more words"}}\n' for number in range(20))
-    (tmp_path / "texts.jsonl").write_text(lines, encoding="utf-8")
-    found = run_experiment(
-        *overrides(root, f"study.path={tmp_path / 'texts.jsonl'}", "experiment.held_out=0.25", "experiment.n_steps=2")
-    )
-    assert found.table.set_index("split")["n_documents"].to_dict() == {"train": 15, "held out": 5}
-
-
 @pytest.mark.parametrize(
     ("override", "message"),
     [
         ("experiment.train_split=val", "unknown split 'val'"),
-        ("experiment.shape.width=15", "is 15, should be a multiple of n_heads=2"),
         ("experiment.shape.context_tokens=5000", "too few for one block of 5000"),
-        ("experiment.shape.tokenizer=nowhere", "should be train, smollm2, or a folder with tokenizer.json"),
         ("experiment.learning_rate=1e30", "the loss is not finite"),
     ],
 )
 def test_what_is_wrong_is_said(root: Path, override: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_experiment(*overrides(root, override))
-
-
-def test_an_existing_tokenizer(root: Path, found: ExperimentResult, tmp_path: Path) -> None:
-    found.writers["model"](tmp_path / "model")
-    again = run_experiment(*overrides(root, f"experiment.shape.tokenizer={tmp_path / 'model'}"))
-    # the very tokens, so the very losses
-    assert again.table["loss_nats"].tolist() == found.table["loss_nats"].tolist()

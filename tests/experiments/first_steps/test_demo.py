@@ -6,12 +6,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.first_steps import demo as demo_module
-from shannon_game.experiments.first_steps.demo import demo, demo_parts, guesses_until_right, write_demo
+from shannon_game.experiments.first_steps.demo import demo, demo_parts, write_demo
 
 
 def test_the_page_has_figures_words_and_commands(tmp_path: Path) -> None:
@@ -38,17 +37,6 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
     with pytest.raises(InputError):
         demo([str(tmp_path)])
-
-
-def test_guesses_end_when_they_are_right() -> None:
-    table = guesses_until_right(n_people=5, n_words=9, seed=3)
-    right = table["guess"] == table["target"]
-    last = table.groupby(["participant", "position"]).tail(1).index
-    assert sorted(table.index[right]) == sorted(last)
-    assert len(last) == 45
-    assert table.equals(guesses_until_right(n_people=5, n_words=9, seed=3))
-    # a guess more or less each time: one distribution of ranks, not one rank
-    assert np.unique(table.groupby(["participant", "position"]).size()).size > 2
 
 
 @pytest.mark.slow

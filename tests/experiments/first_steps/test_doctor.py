@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from shannon_game.experiments.first_steps import doctor as doctor_module
 from shannon_game.experiments.first_steps import machine
-from shannon_game.experiments.first_steps.doctor import PURPOSES, doctor, report
 from shannon_game.experiments.first_steps.machine import Finding
-from shannon_game.experiments.harness.registry import EXTRAS
-from tests.experiments.command import ROOT, environment
+from tests.experiments.command import environment
 
 REQUIRES = ["numpy>=1.26", "gone>=2", "old<2", "pymc>=5; extra == 'bayes'", "absent; extra == 'lm'",
             "shannon-game[lm]; extra == 'sweeps'",
@@ -42,35 +38,8 @@ def test_packages_that_are_absent_or_do_not_fit_are_problems() -> None:
     assert {name for name, each in found.items() if each.problem} == {"gone", "old"}
     assert found["gone"].problem == "is not installed"
     assert found["old"].problem == "is 2.5, should be <2"
-    assert "pip install" in found["old"].cure
     assert found["numpy"] == Finding("numpy", "2.0")
     assert "future" not in found
-
-
-@pytest.mark.usefixtures("packages")
-def test_extras_are_complete_absent_or_wrong() -> None:
-    found = {each.name: each for each in doctor_module.extras()}
-    assert found["bayes"].value.startswith("installed: ")
-    assert found["lm"].value.startswith("not installed (absent)")
-    assert found["sweeps"].value.startswith("not installed (absent)")
-    assert "'.[lm]'" in found["lm"].cure
-    assert {name for name, each in found.items() if each.problem} == {"api"}
-    assert found["api"].problem == "old is 2.5, should be >=3"
-
-
-def test_without_an_installation_the_folder_alone_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(name: str) -> Any:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(doctor_module, "requires", none)
-    assert [each.name for each in doctor_module.packages() if each.problem] == ["shannon-game"]
-    assert list(doctor_module.extras()) == []
-
-
-def test_every_extra_of_an_experiment_has_a_purpose() -> None:
-    assert set(EXTRAS) <= set(PURPOSES)
-    named = set(re.findall(r"^([\w-]+) = \[", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE))
-    assert set(PURPOSES) <= named
 
 
 def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,49 +61,6 @@ def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     broken = next(each for each in machine.data() if each.name == "provo")
     assert broken.problem == "1 of 3 files missing, such as b; 1 of 3 files with another content, such as a"
     assert broken.cure
-
-
-@pytest.mark.parametrize("where", ["", "/no/such/folder"])
-def test_data_without_a_folder(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHANNON_DATA", where)
-    folder, *studies = machine.data()
-    assert bool(folder.problem) == bool(where)
-    assert "SHANNON_DATA" in folder.cure
-    assert all(each.cure and not each.problem for each in studies)
-
-
-def test_little_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda folder: type("usage", (), {"free": 2e8})())
-    monkeypatch.setattr(machine, "_memory_gb", lambda: 0.5)
-    found = {each.name: each for each in machine.resources()}
-    assert {name for name, each in found.items() if each.problem} == {"memory", "disk, outputs here", "disk, caches"}
-    assert all(each.cure for each in found.values() if each.problem)
-
-
-def test_a_torch_that_cannot_be_imported_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "find_spec", lambda name: None)
-    assert [each.problem for each in machine.gpus()] == [""]
-    monkeypatch.setattr(machine, "find_spec", lambda name: object())
-    # the import of a package that fails: Python looks for it no further
-    monkeypatch.setattr(machine, "import_module", _no_torch)
-    assert "cannot be imported" in next(iter(machine.gpus())).problem
-
-
-def _no_torch(name: str) -> Any:
-    raise OSError("libcuda.so.1: cannot open shared object file")
-
-
-@pytest.mark.parametrize("problem", ["", "is broken"])
-def test_problems_stand_first_and_give_the_exit_code(
-    problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sections = {"this": [Finding("a", "well"), Finding("b", "seen", problem, problem and "mend it")]}
-    monkeypatch.setattr(doctor_module, "look", lambda gpu: sections)
-    assert doctor(["--no-gpu"]) == bool(problem)
-    text = capsys.readouterr().out
-    assert text == report(sections)
-    first = ["1 problem", "  b: is broken", "    -> mend it"] if problem else ["0 problems"]
-    assert text.splitlines()[: len(first)] == first
 
 
 @pytest.mark.subprocess

@@ -61,33 +61,3 @@ def test_shards_fill_one_store(root, tmp_path):
     hits = [np.isfinite(half["model_hit"].to_numpy()) for half in halves]
     assert not (hits[0] & hits[1]).any()
     np.testing.assert_array_equal(hits[0] | hits[1], np.isfinite(whole["model_hit"].to_numpy()))
-
-
-def test_the_model_stands_in_the_table(root, tmp_path):
-    settings = [*named(root / "models", "a"), f"experiment.store={tmp_path}", "experiment.posterior=false"]
-    table = prepared(*overrides(root, *settings)).run().table
-    row = table[(table["kind"] == "model") & (table["name"] == "a")]
-    assert row["source"].tolist() == ["played"] * len(row)
-    assert len(row)
-
-
-def test_of_a_long_text_the_model_sees_the_end(root, tmp_path):
-    said, study = live(root, tmp_path, "experiment.live_guesses=null")
-    model = tiny_models.load(root / "models" / "a", bos=tiny_models.END)
-    contexts = [encode(model, [context])[0] for context in guess_contexts(study)]
-    asked = np.isfinite(study["model_hit"].sel(model="a").to_numpy())
-    n_cut = sum(
-        len(tokens) > tiny_models.MAX_TOKENS - 32 for tokens, is_asked in zip(contexts, asked, strict=True) if is_asked
-    )
-    assert n_cut > 0
-    assert f"At {n_cut} it saw the end of a text" in said[0]
-
-
-def test_a_model_here_is_asked_in_text(root, tmp_path):
-    """A random model writes nothing that is right; of every text it sees the end."""
-    given = ["experiment.answers=text", "experiment.max_tokens=3", "experiment.live_guesses=8"]
-    said, study = live(root, tmp_path, *given, *(f"prompt.{each}" for each in ("system=''", "word='{context}'")))
-    asked = np.isfinite(study["model_hit"].sel(model="a").to_numpy())
-    assert 0 < asked.sum() <= 8
-    assert np.isnan(study["target_surprisal_nats"].sel(model="a")[asked]).all()
-    assert said[0].startswith(f"**a** was asked in text at {asked.sum()} positions")

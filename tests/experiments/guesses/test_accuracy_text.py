@@ -10,27 +10,19 @@ import pytest
 
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
-from tests.experiments.command import prepared
+from tests.experiments.command import behind_endpoint, prepared
 from tests.experiments.guesses.test_accuracy import overrides
 from tests.experiments.studies.guesses.tiny_top1 import played
-from tests.inference.api.fake_server import KEY, serving
+from tests.inference.api.fake_server import serving
 from tests.inference.api.talking_server import TalkingEndpoint
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-
-
+@pytest.mark.usefixtures("api_key")
 def test_an_endpoint_is_asked_at_the_positions_of_people(tmp_path: Path) -> None:
     """It knows the targets of texts of even length; of the others it is wrong, or says several words."""
     root = played(tmp_path)
     given = [
-        *overrides(
-            root, "model=[api]", "models.api.model=fake", "+models.api.key_env=FAKE_KEY", "+models.api.kind=chat"
-        ),
-        *(f"models.api.{name}=1.0" for name in ("usd_per_million_input", "usd_per_million_output", "budget_usd")),
+        *overrides(root),
         *(f"experiment.{name}={tmp_path / name}" for name in ("store", "api_store")),
         "experiment.live_guesses=null",
         "experiment.posterior=false",
@@ -44,7 +36,7 @@ def test_an_endpoint_is_asked_at_the_positions_of_people(tmp_path: Path) -> None
         return (targets[context], "two words", targets[context].strip(), "zebra")[kind], {}
 
     with serving(TalkingEndpoint(says)) as endpoint:
-        job = prepared(*given, f"models.api.base_url={endpoint.url}")
+        job = prepared(*given, *behind_endpoint(endpoint.url))
         answered, said = with_live_models(job.settings, job.study)
     asked = np.flatnonzero(np.isfinite(answered["model_hit"].sel(model="api")))
     contexts = guess_contexts(study)
@@ -53,4 +45,3 @@ def test_an_endpoint_is_asked_at_the_positions_of_people(tmp_path: Path) -> None
     np.testing.assert_array_equal(answered["model_hit"].sel(model="api")[asked], np.isin(lengths, [0, 2]))
     assert f"{(lengths == 1).sum()} are no token" in said[0]
     assert 0 < (lengths == 1).sum() < len(asked)
-    assert "The store of paid answers" in said[0]

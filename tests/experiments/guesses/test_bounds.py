@@ -14,7 +14,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import guess_ranks
 from shannon_game.estimators.rankings.examples import ranking_study
 from tests.experiments.command import prepared
-from tests.experiments.studies.rankings import tiny_ranks
 
 # ann finds the first word at once and the second at the third guess; bo gives the second up after two
 GAME = """\
@@ -43,12 +42,6 @@ def test_ranks_are_numbers_of_guesses(tmp_path: Path) -> None:
     assert found.item.tolist() == [0, 1, 0, 1]
     assert found.rank.tolist() == [1, 3, 2, np.inf]
     assert found.n_tried.tolist() == [1, 3, 2, 2]
-
-
-def test_guesses_after_the_right_one_do_not_count() -> None:
-    rows = {"participant": ["a"] * 3, "document": ["d"] * 3, "position": [0] * 3, "target": ["x"] * 3}
-    found = guess_ranks(guess_study(pd.DataFrame({**rows, "guess": ["y", "x", "x"]})))
-    assert (found.rank.tolist(), found.n_tried.tolist()) == ([2], [2])
 
 
 def test_people_together_and_each(tmp_path: Path) -> None:
@@ -81,24 +74,6 @@ def test_bounds_hold_the_entropy_of_a_simulated_text() -> None:
     row = bounds(guess_study(pd.DataFrame(rows), columns={"correct": "right"})).table.iloc[0]
     assert row["n_not_found"] == 0
     assert row["lower_nats"] < entropy < row["upper_nats"]
-
-
-def test_without_a_vocabulary_there_is_no_upper_bound(tmp_path: Path) -> None:
-    result = bounds(guess_study(pd.read_csv(write(tmp_path))))
-    assert result.table["upper_nats"].isna().tolist() == [True, False, True]
-    assert any("vocab_size" in text for text in result.warnings)
-
-
-def test_ranks_by_length(tmp_path: Path) -> None:
-    root = tiny_ranks.write(tmp_path / "ranks")
-    arguments = ("+exp=bounds", "study=rank_perplexity", f"study.root={root}", "experiment.vocab_size=50000")
-    table = prepared(*arguments).run().table
-    assert set(table["player"]) == set(tiny_ranks.MODELS)
-    assert (table["lower_nats"] <= table["upper_nats"]).all()
-    np.testing.assert_allclose(table["upper_bits"], table["upper_nats"] / np.log(2))
-    whole = table[table["context_length"] == 0].set_index("player")
-    rest = table[table["context_length"] > 0].groupby("player")["n_words"].sum()
-    assert whole["n_words"].to_dict() == rest.to_dict()
 
 
 def test_the_bounds_are_those_of_the_ranks() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 
@@ -13,20 +11,16 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game import accuracy, bet_perplexity, bounds, bundle, human_loss, perplexity, pseudonymous
+from shannon_game import accuracy, bet_perplexity, bounds, bundle, perplexity, pseudonymous
 from shannon_game.estimators.bets.examples import bet_study
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.examples import guess_study
-from shannon_game.experiments.harness.bundle import latex_table
-from shannon_game.experiments.harness.bundle_checks import check_bundle, without_texts
+from shannon_game.experiments.harness.bundle_checks import check_bundle
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.pseudonyms import settings_with_pseudonyms
 from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import run
-
-NASTY = """\\ { } $ & # ^ _ % ~ < > | " ` [x] -- ?` 50% \\input{a} ünï"""
 
 
 def small_result() -> ExperimentResult:
@@ -103,13 +97,6 @@ def test_a_bundle_depends_on_nobodys_id_and_has_the_studys_numbers(experiment, s
     assert packed[0] == packed[1]
 
 
-def test_settings_name_people_by_their_pseudonyms():
-    _, key = pseudonymous(comparison_study())
-    given = human_loss.settings_class(leave_out=key["participant"].tolist()[:2])
-    assert list(settings_with_pseudonyms(given, key).leave_out) == key["pseudonym"].tolist()[:2]
-    assert settings_with_pseudonyms(human_loss.settings_class(), key).leave_out == "auto"
-
-
 def test_a_study_that_names_people_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"names people; give pseudonymous\(study\)"):
         bundle(comparison_study(), small_result(), tmp_path / "bundle")
@@ -148,24 +135,3 @@ def test_checks_of_what_may_be_shared():
     assert checks[1].found.startswith("items.csv, row 2, modal_answer: an e-mail address")
     assert "zoe@" not in checks[1].found
     assert "items.csv: modal_answer" in checks[2].found
-
-
-@pytest.mark.parametrize("study", ["lm_game", "provo", "rank_perplexity"])
-def test_texts_without_a_licence_stay_at_home(study):
-    tables = {"items": pd.DataFrame({"item": [1], "context": ["once upon"], "target": ["a"], "tvd": [0.5]})}
-    kept, left_out = without_texts(study, tables)
-    assert list(kept["items"]) == ["item", "tvd"]
-    assert left_out == ["items.csv: context", "items.csv: target"]
-    assert check_bundle(study, kept, left_out=left_out)[2].verdict == "warn"
-    assert without_texts("mine", tables)[0]["items"].equals(tables["items"])
-
-
-@pytest.mark.slow
-def test_a_table_compiles(tmp_path):
-    if shutil.which("pdflatex") is None:
-        pytest.skip("no pdflatex is installed")
-    table = latex_table(pd.DataFrame({NASTY: [NASTY], "n": [1.0]}), caption=NASTY, label="tab:a")
-    page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + table + "\\end{document}\n"
-    (tmp_path / "page.tex").write_text(page, encoding="utf-8")
-    subprocess.run(["pdflatex", "-halt-on-error", "page.tex"], cwd=tmp_path, check=True, capture_output=True)
-    assert (tmp_path / "page.pdf").exists()

@@ -28,16 +28,6 @@ def test_letters_of_every_language_stand_in_a_mapping(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["seed=1", "players=[a,b]", "n=1,2", "study={a: 1}", "study=' (a'", "~study", "a=${b}", "+exp=x", "a=",
-     "seed=range(3)"],
-)  # fmt: skip
-@pytest.mark.parametrize("multirun", [True, False])
-def test_what_hydra_reads_is_left_to_it(text: str, multirun: bool) -> None:
-    assert readable(text, multirun=multirun) == text
-
-
-@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("perplexity", r"command line, perplexity: is no setting; \+exp=perplexity asks for an experiment"),

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,14 +13,9 @@ from shannon_game import explore
 from shannon_game.estimators.cloze.examples import cloze_study
 from shannon_game.estimators.comparison import comparison_items
 from shannon_game.estimators.comparison.examples import comparison_study
-from shannon_game.estimators.documents.examples import documents_study
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.explore import comparison_exploration
 from shannon_game.experiments.harness import explore as explore_module
-from shannon_game.experiments.harness.exploration import posterior_tables
-from shannon_game.experiments.harness.explore import _safe_json, check_explorer
-from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.inference.posterior.arviz_adapter import from_groups
+from shannon_game.experiments.harness.explore import _safe_json
 from tests.experiments.harness.test_html_page import Page
 
 HOSTILE = [
@@ -65,20 +58,6 @@ def test_comparison_items_are_those_of_the_estimator():
     )
 
 
-def test_a_posterior_with_draws_by_item_is_shown():
-    draws = np.arange(2 * 101 * 3, dtype=float).reshape(2, 101, 3)
-    coords = {"chain": [0, 1], "draw": np.arange(101), "item": ["a", "b", "c"], "person": ["a", "q", "r"]}
-    dims = ("chain", "draw")
-    posterior = xr.Dataset({"s": ((*dims, "item"), draws), "other": ((*dims, "person"), draws)}, coords=coords)
-    result = ExperimentResult(
-        pd.DataFrame(), xr.Dataset(), {}, "", posteriors={"human": from_groups({"posterior": posterior})}
-    )
-    found = posterior_tables(result, ["c", "a", "x", "b"])
-    assert [len(tables) for tables in found] == [1, 1, 0, 1]
-    assert found[0][0].rows == [["human", "s", *np.quantile(draws[..., 2], [0.5, 0.05, 0.95]).tolist()]]
-    assert posterior_tables(None, ["a"]) == [[]]
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_of_a_study_leaves_its_place(text, tmp_path, without_library):
     study = cloze_study()
@@ -101,11 +80,3 @@ def test_json_in_a_script_is_what_it_was(text):
     safe = _safe_json({text: [text, 1.5, None]})
     assert json.loads(safe) == {text: [text, 1.5, None]}
     assert not set(safe) & set("<>&\u2028\u2029")
-
-
-def test_refused_before_the_run(monkeypatch):
-    with pytest.raises(InputError, match="needs a study with items: comparison, cloze"):
-        check_explorer(documents_study())
-    monkeypatch.setattr(explore_module, "_NEEDED", ("a_package_that_is_not_here",))
-    with pytest.raises(InputError, match=r"output.explore: a_package_that_is_not_here not installed.*\[data\]"):
-        check_explorer()

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments import run as command
-from shannon_game.experiments.harness.given_keys import hide_keys, refuse_keys
+from shannon_game.experiments.harness.given_keys import refuse_keys
 from tests.experiments.command import run
 
 KEY = "sk-proj-0123456789abcdef"
@@ -71,19 +69,6 @@ def test_what_is_no_key_passes() -> None:
             "+model={smollm2: {path: token}}",
         ]
     )
-
-
-def test_a_key_in_a_file_of_settings(tmp_path: Path) -> None:
-    cfg = OmegaConf.create({"models": {"api": {"key": KEY, "model": "m", "key_env": "${oc.env:NONE}"}}, "n": [1, None]})
-    (tmp_path / ".hydra").mkdir()
-    OmegaConf.save(cfg, tmp_path / ".hydra/config.yaml")
-    with pytest.raises(InputError, match="settings, key: a key is not given as a setting") as caught:
-        hide_keys(cfg, tmp_path)
-    assert KEY not in str(caught.value)
-    written = OmegaConf.load(tmp_path / ".hydra/config.yaml")
-    assert written.models.api.key == "(hidden)"
-    assert written.models.api.model == "m"
-    hide_keys(OmegaConf.create({"models": {"api": {"key_env": "MY_KEY", "base_url": "???"}}}), tmp_path)
 
 
 @pytest.mark.subprocess

@@ -7,17 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shannon_game import cloze_simulated
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.papers.provo.ard import ard_legacy
 from shannon_game.experiments.papers.provo.quirks import legacy_columns
 from shannon_game.models.cloze.ard_columns import PREDICTORS
 from tests.experiments.command import prepared, run_experiment
 from tests.experiments.studies.cloze import tiny_provo
 from tests.oracles.ard import paper_rows
-
-PREDICTORS_SIMULATED = ["human_entropy", "model_entropy", "oracle_tvd", "word_num"]
 
 
 def by_own_code(of: str, *overrides: str) -> ExperimentResult:
@@ -78,11 +74,3 @@ def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
     # in one context two samples are one and two no-break spaces: two words to the paper's code, one blank to the rules
     assert sorted(off.max(axis=1))[-2] < 1e-12
     assert off.max() < 0.002
-
-
-def test_the_regression_is_about_one_model() -> None:
-    study = cloze_simulated(n_items=24, vocab_size=60)
-    with pytest.raises(InputError, match="is about one model"):
-        ard_legacy(study, players=None, predictors=PREDICTORS_SIMULATED)
-    with pytest.raises(InputError, match="legacy_seed: is -1"):
-        ard_legacy(study, legacy_seed=-1)

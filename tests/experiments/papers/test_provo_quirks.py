@@ -9,7 +9,6 @@ import xarray as xr
 from shannon_game.estimators.cloze import (
     WordCounts,
     count_words,
-    normalise_words,
     relative_frequencies,
     simulate_cloze_study,
     tvd_between_split_halves,
@@ -17,11 +16,7 @@ from shannon_game.estimators.cloze import (
 )
 from shannon_game.estimators.cloze.simulation import ClozeSimulation
 from shannon_game.estimators.cloze.split_halves import split_half_top_words
-from shannon_game.estimators.cloze.words import FAILED
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.papers.provo.quirks import (
-    PUBLISHED,
-    PUBLISHED_RAW,
     legacy_columns,
     legacy_split_halves,
 )
@@ -69,18 +64,6 @@ def test_in_place_splits_start_from_what_the_first_left() -> None:
     )
 
 
-def test_halves_larger_than_the_answers_are_refused() -> None:
-    three = counts([list("aab")])
-    with pytest.raises(InputError, match="a context has 3 answers, too few for a half of 3"):
-        legacy_split_halves(three, [0], size=3)
-    # of three answers one is odd, unless it may stay in the second oracle
-    assert legacy_split_halves(three, [0], size=3, remove_odd=False).first.tolist() == [[2, 1]]
-    with pytest.raises(InputError, match="a context has 0 answers"):
-        legacy_split_halves(count_words([0], [1], [2], n_contexts=2), [0], size="half")
-    # a single answer is odd: it is removed, and both halves are empty
-    assert not legacy_split_halves(counts([["a"]]), [0], size="half").first.any()
-
-
 def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
     """Appendix B: answers halved with the same seed in every context, oracle 1 in the target and in a predictor."""
     one = study.isel(item=slice(0, 5)).drop_vars("true_tvd")
@@ -113,23 +96,3 @@ def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
             slow.entropy([word for word in people if word != "BLANK"])
         )
         assert columns.predictors["model_entropy"][item] == pytest.approx(slow.entropy(model))
-
-
-@pytest.mark.parametrize(
-    ("rules", "text", "word"),
-    [
-        (PUBLISHED, "don't", "don't"),
-        (PUBLISHED, FAILED, FAILED.lower()),
-        (PUBLISHED, "", ""),
-        (PUBLISHED, "?", "?"),
-        (PUBLISHED_RAW, "The\nend", "theend"),
-        (PUBLISHED_RAW, " L\u0130CENSE!", "license"),
-        (PUBLISHED_RAW, "don't know", "dont"),
-        # the paper's code splits at spaces only
-        (PUBLISHED_RAW, "a\tb c", "a\tb"),
-    ],
-)
-def test_words(rules: object, text: str, word: str) -> None:
-    done = normalise_words([text], rules)
-    assert done.words.tolist() == [word]
-    assert not done.missing[0]

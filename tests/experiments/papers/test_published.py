@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.papers.published import COLUMNS, published
@@ -27,12 +26,10 @@ from shannon_game.experiments.papers.published_study import (
     decimals,
     judge,
     number_of,
-    parse_select,
 )
 from shannon_game.experiments.papers.ranks_published import read_published
-from shannon_game.experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
+from shannon_game.experiments.papers.reproduce.parts import DISPLAYS, PAPERS, PARTS
 from tests.conftest import DATA as PUBLIC_DATA
-from tests.experiments.command import ROOT, config
 
 TEXTS = Path(os.environ.get("SHANNON_SEEDS") or PUBLIC_DATA.parent / "seeds")
 PLACE = re.compile(r"(?P<file>\d{3}\.txt) line (?P<line>\d+)(, number (?P<number>\d+))?")
@@ -93,19 +90,6 @@ def test_what_is_called_printed_stands_in_the_texts(rows) -> None:
             assert {value.as_tuple(), abs(value).as_tuple(), *as_share} & {*found}, row["value"]
 
 
-def test_the_plan_is_consistent(rows) -> None:
-    for name, part in PARTS.items():
-        assert name == part.name
-        takes = config(f"+exp={part.experiment}").experiment.kind
-        assert OmegaConf.load(ROOT / f"conf/study/{DATA[part.group].study}.yaml").kind in takes
-    for display in DISPLAYS:
-        assert display.paper in PAPERS
-        assert display.part in PARTS or (display.part == "" and not display.figures)
-    # every part is shown somewhere, or holds published values
-    used = {display.part for display in DISPLAYS} | {addition.part for addition in ADDED}
-    assert set(PARTS) <= used | {row["part"] for row in rows}
-
-
 GOOD = {
     "paper": "mine",
     "where": "table 1",
@@ -141,25 +125,14 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     [
         (None, r"mine\.csv: there is no such file"),
         (b"", "cannot be read as CSV"),
-        (b"\xff\xfe\x00", "cannot be read as CSV"),
         (b"paper,where\na,b\n", "header: is paper, where; should be paper, where, quantity"),
         (HEADER, "has a header and no row"),
-        (HEADER + b"one,two\n", "row 2, quantity: is empty"),
-        (HEADER + b"," * 20, "cannot be read as CSV: .* Expected 14 fields in line 2, saw 21"),
         ({"printed": "29%"}, r"row 2: printed: is '29%'"),
-        ({"quantity": " "}, "row 2, quantity: is empty"),
-        ({"source": ""}, "source: is empty"),
         ({"origin": "seen"}, "origin: is 'seen', should be printed or counted"),
-        ({"tolerance": "wide"}, "row 2, tolerance: is 'wide'"),
         ({"tolerance": "-1"}, "tolerance: is .*larger than zero"),
-        ({"tolerance": "0"}, "tolerance: is .*larger than zero"),
         ({"expected": "differs", "reason": "why"}, "expected: is 'differs'"),
         ({"expected": EXPLAINED}, "expected: is '.*' with the reason ''"),
-        ({"reason": "why"}, "expected: is '' with the reason 'why'"),
         ({"select": "a"}, "select: is 'a'"),
-        ({"select": "=1"}, "select: is '=1'"),
-        ({"select": "a=1|a=2"}, "select: is 'a=1"),
-        ({"table": ""}, "go together"),
         ({"part": "", "table": "", "column": ""}, "part: is empty, which only"),
     ],
 )
@@ -173,39 +146,19 @@ def test_malformed_tables(content: bytes | dict[str, str] | None, message: str, 
         published(tables=[str(path)])
 
 
-def test_a_value_twice_and_tables_without_a_list(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'mine/table 1/a number' is there twice"):
-        published(tables=[str(own_table(tmp_path / "mine.csv", GOOD, GOOD))])
-    with pytest.raises(InputError, match="tables: is "):
-        published(tables="x.csv")
-
-
-def test_the_row_of_a_table() -> None:
-    assert parse_select("a=1 | b = x=y; z|") == {"a": "1", "b": "x=y; z"}
-    assert parse_select("") == {}
-
-
 @pytest.mark.parametrize(
     ("printed", "ours", "verdict"),
     [
         ("0.42", 0.4155791564, REPRODUCED),
-        ("0.42", 0.4149, DIFFERS),
         # 0.50 has two digits, .5 one
         ("0.50", 0.496, REPRODUCED),
-        ("0.50", 0.46, DIFFERS),
         (".5", 0.46, REPRODUCED),
         # exact halves: both rules print a neighbour
         ("0.12", 0.125, REPRODUCED),
-        ("0.13", 0.125, REPRODUCED),
-        ("0.12", 0.12500001, DIFFERS),
-        ("3", 2.5, REPRODUCED),
         # halves that a float misses by a hair: 2.675 is stored as 2.67499999999999982
         ("2.68", 2.675, REPRODUCED),
-        ("2.67", 2.675, REPRODUCED),
         ("-0.35", -0.345, REPRODUCED),
         ("0.345", -0.345, DIFFERS),
-        ("18530", 18029.0, DIFFERS),
-        ("3.193813847884036", 3.193813847884036, REPRODUCED),
         ("0.000000", 4.9e-7, REPRODUCED),
         ("0.000000", 5.1e-7, DIFFERS),
         # bounds
@@ -213,11 +166,9 @@ def test_the_row_of_a_table() -> None:
         ("<0.1", 0.1, DIFFERS),
         ("<=0.1", 0.1, REPRODUCED),
         (">=-0.5", -0.474, REPRODUCED),
-        (">=-0.5", -0.684, DIFFERS),
         (">3", 3, DIFFERS),
         ("0", None, NO_VALUE),
         ("0", math.nan, NO_VALUE),
-        ("0", math.inf, NO_VALUE),
     ],
 )
 def test_closed_cases(printed: str, ours: float | None, verdict: str) -> None:
@@ -234,16 +185,6 @@ def test_tolerance_comes_after_the_digits_and_before_reasons() -> None:
     assert judge("1", 1.6, tolerance=0.7, expected=EXPLAINED, reason="a misprint") == WITHIN_TOLERANCE
 
 
-@pytest.mark.parametrize("expected", [NOT_REPRODUCIBLE, EXPLAINED])
-def test_what_was_not_expected_to_agree(expected: str) -> None:
-    assert judge(".30", 0.41, expected=expected, reason="why") == expected
-    # agreement is said, whatever was expected
-    assert judge(".30", 0.3, expected=expected, reason="why") == REPRODUCED
-    # a missing value excuses only what cannot be computed
-    missing = NOT_REPRODUCIBLE if expected == NOT_REPRODUCIBLE else NO_VALUE
-    assert judge("1", None, expected=expected, reason="why") == missing
-
-
 @given(
     st.floats(-1e6, 1e6, allow_nan=False),
     st.integers(0, 9),
@@ -256,9 +197,3 @@ def test_whatever_is_printed_of_ours_is_reproduced(value: float, places: int, ru
     off = value + 1.01 * 10.0**-places
     if abs(Decimal(repr(off)) - Decimal(printed)) > Decimal("0.51").scaleb(-places):
         assert judge(printed, off) == DIFFERS
-
-
-@pytest.mark.parametrize("printed", ["", "29%", "1,640", "1e-3", "nan", "0.1 ", "--1", ".", "<", "=1", "< 1"])
-def test_what_is_no_plain_number(printed: str) -> None:
-    with pytest.raises(InputError, match="plain number"):
-        judge(printed, 1.0)

@@ -35,9 +35,9 @@ from shannon_game.experiments.papers.published_study import (
     VERDICTS,
     WITHIN_TOLERANCE,
 )
-from shannon_game.experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
+from shannon_game.experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings
 from shannon_game.experiments.papers.reproduce.parts import PAPERS, PARTS
-from shannon_game.experiments.papers.reproduce.run import data_root, plan
+from shannon_game.experiments.papers.reproduce.run import plan
 from tests.experiments.command import ROOT, command, config, environment, run_experiment
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
@@ -102,16 +102,6 @@ def test_every_value_has_one_verdict(first) -> None:
 
 
 @pytest.mark.subprocess
-def test_what_went_wrong_is_said(first, data: Path) -> None:
-    _, result = first
-    assert result.gate_failed
-    said = "\n".join(result.warnings)
-    assert "part tvd_sample_size failed: n: is [100000]" in said
-    assert f"part ranks: {data / 'rank_perplexity'} is not there; put there the four zip archives" in said
-    assert "differs: lm_game, section 3, the public file: " in said
-
-
-@pytest.mark.subprocess
 def test_finished_parts_are_not_run_again(first, data: Path) -> None:
     folder, before = first
     old = stamps(folder)
@@ -135,16 +125,12 @@ def test_finished_parts_are_not_run_again(first, data: Path) -> None:
             ["experiment.parts=[tvd_legasy]"],
             "experiment.parts: unknown part or group 'tvd_legasy'; did you mean 'tvd_legacy'",
         ),
-        (["experiment.papers=[prov]"], "papers: unknown paper 'prov'; did you mean 'provo'"),
         (
             ["+data.prov=x"],
             "data: unknown setting 'prov'; did you mean 'provo'\\? choose one of: root, lm_game",
         ),
-        (["+experiment.overrides.tvd=['a=1']"], "experiment.overrides: unknown part 'tvd'"),
         (["+experiment.overrides.improve=[a]"], r"experiment.overrides.improve: is \['a'\]"),
         (["experiment.parts=[provo]"], "nothing can be run, data: there is no download; get the repository"),
-        (["data.root=nowhere"], r"nowhere/provo is not there; put there .*nowhere/lm_game is not"),
-        (["experiment.parts=[]"], "nothing can be run, data: names no part"),
     ],
 )
 def test_wrong_settings(tmp_path: Path, overrides: list[str], message: str) -> None:
@@ -153,47 +139,12 @@ def test_wrong_settings(tmp_path: Path, overrides: list[str], message: str) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_groups_leave_bayesian_parts_out_unless_asked() -> None:
-    # "ranks" is a part and a group; the part's name comes first
-    assert ReproduceSettings().named(["ranks", "improve"]) == ["ranks", "improve"]
-    assert "human_loss" not in ReproduceSettings().named(["lm_game"])
-    assert "human_loss" in ReproduceSettings(bayes=True).named(["lm_game"])
-
-
 def test_a_paper_stands_for_all_of_its_parts() -> None:
     """The first paper has two games, whose data are two groups: every part that one of its values names is run."""
     values = published()
     for paper in PAPERS:
         needed = set(values["part"].to_numpy()[values["paper"].to_numpy() == paper]) - {""}
         assert needed <= set(ReproduceSettings().named([paper])), paper
-
-
-@pytest.mark.subprocess
-def test_one_paper_alone(data: Path, tmp_path: Path) -> None:
-    parts = ["distributions", "accuracy"]
-    result = reproduced(data, tmp_path / "parts", parts, papers=["rank_perplexity", "provo"])
-    assert set(result.table["paper"]) == {"rank_perplexity", "provo"}
-    # it was asked for, and is of another paper
-    assert not (tmp_path / "parts" / "accuracy").exists()
-    (other,) = [line for line in result.body.splitlines() if "of another paper" in line]
-    assert {"`accuracy`", "`human_loss`"} <= set(other.removeprefix("- ").split(": ")[0].split(", "))
-    why = result.table.set_index("part")["reason"]
-    assert why["ranks"].iloc[0] == "not asked for; experiment.parts=[ranks] runs it"
-
-
-def test_where_data_are_looked_for(tmp_path: Path) -> None:
-    nothing = dict.fromkeys(("root", "lm_game", "provo", "rank_perplexity"))
-    assert data_root(nothing, "lm_game") == (None, "")
-    assert "there is no download" in data_root(nothing, "provo")[1]
-    (tmp_path / "provo").mkdir()
-    root, problem = data_root(nothing | {"root": str(tmp_path)}, "provo")
-    assert root == str(tmp_path / "provo")
-    assert problem.startswith(f"{root} has no TVD; put there")
-    (tmp_path / "provo" / "TVD").mkdir()
-    assert data_root(nothing | {"root": str(tmp_path)}, "provo") == (root, "")
-    # a folder of its own comes before the root, and an archive is one file
-    (tmp_path / "a.zip").write_bytes(b"")
-    assert data_root(nothing | {"root": "x", "lm_game": str(tmp_path / "a.zip")}, "top1")[1] == ""
 
 
 def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:
@@ -207,27 +158,6 @@ def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:
         with initialize_config_module("shannon_game.conf", version_base="1.3"):
             assert compose("config", overrides=list(one.overrides)).study.root == str(folder.parent), name
     assert quoted("/a/b-c_1.2") == "/a/b-c_1.2"
-
-
-@pytest.mark.parametrize(
-    ("select", "column", "value", "problem"),
-    [
-        ({"a": "x"}, "n", 1.5, ""),
-        ({"a": "x", "b": ""}, "n", 1.5, ""),
-        ({"a": "y"}, "n", None, "has 2 rows with a=y"),
-        ({"a": "z"}, "n", None, "has 0 rows with a=z"),
-        ({"c": "x"}, "n", None, "has no column c"),
-        ({"a": "x"}, "m", None, "has no column m"),
-        ({"a": "w"}, "n", None, "has '' in n"),
-        ({"a": "v"}, "n", None, "has 'nan' in n"),
-    ],
-)
-def test_value_of(select: dict[str, str], column: str, value: float | None, problem: str) -> None:
-    table = pd.DataFrame(
-        [["x", "", "1.5"], ["y", "1", "2"], ["y", "2", "3"], ["w", "", ""], ["v", "", "nan"]], columns=["a", "b", "n"]
-    )
-    assert value_of(table, select, column) == (value, problem)
-    assert value_of(None, select, column) == (None, "is not there")
 
 
 @pytest.mark.subprocess

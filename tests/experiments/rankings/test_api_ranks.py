@@ -12,23 +12,16 @@ import xarray as xr
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.rankings.ranks.ask import _joined, _whole
 from shannon_game.experiments.studies.rankings.table import ranking_table
-from tests.experiments.command import config, prepared
+from tests.experiments.command import behind_endpoint, config, prepared
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, ranking, serving
 
+pytestmark = pytest.mark.usefixtures("api_key")
 WORDS = [f" word{number}" for number in range(60)]
 
 
 def overrides(url: str, folder: Path, *more: str) -> list[str]:
     settings = {
-        "models.api.base_url": url,
-        "models.api.model": "fake",
-        "models.api.usd_per_million_input": 1.0,
-        "models.api.usd_per_million_output": 1.0,
-        "models.api.budget_usd": 5.0,
-        "+models.api.top_logprobs": 5,
-        "+models.api.key_env": "FAKE_KEY",
         "study.path": folder / "text.txt",
         "experiment.tokenizer": "study",
         "experiment.lengths": "[4,8]",
@@ -39,7 +32,7 @@ def overrides(url: str, folder: Path, *more: str) -> list[str]:
     return [
         "+exp=ranks",
         "study=texts",
-        "model=[api]",
+        *behind_endpoint(url, kind="completions", top_logprobs=5),
         "experiment.posterior=false",
         *(f"{name}={value}" for name, value in settings.items()),
         *more,
@@ -50,12 +43,6 @@ def ranked(study: xr.Dataset, *given: str) -> ExperimentResult:
     """Ranks of tokens that a text file has not."""
     job = prepared(*given)
     return job.experiment(study, job.settings)
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
 
 
 @pytest.fixture
@@ -87,13 +74,6 @@ def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
         assert path.is_dir() or KEY.encode() not in path.read_bytes()
 
 
-def test_what_could_not_be_used_is_a_warning_of_the_result(study, tmp_path: Path) -> None:
-    with serving(FakeEndpoint(lambda number: "truncated" if number == 2 else None)) as endpoint:
-        result = ranked(study, *overrides(endpoint.url, tmp_path, "+models.api.backoff_s=0"))
-    assert [text for text in result.warnings if "1 calls without a usable answer" in text] == list(result.warnings)
-    assert result.warnings
-
-
 def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
     with serving(FakeEndpoint(never)) as endpoint:
         result = ranked(study, *overrides(endpoint.url, tmp_path, "experiment.estimate_only=true"))
@@ -108,24 +88,9 @@ def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
         ("experiment.n_windows=99", "but the texts have 10 places"),
         ("experiment.tokenizer=words", "should be study, tiktoken:ENCODING or file"),
         ("experiment.tokenizer=file:none.json", "gives no tokenizer|needs the package"),
-        ("+models.api.keys=x", "unknown setting 'keys'"),
-        ("models.api.source=smollm2", "models: names api; ranks takes one endpoint"),
         ("model=[api,smollm2]", "models: names api, smollm2; ranks takes one endpoint"),
     ],
 )
 def test_wrong_settings(study, tmp_path: Path, override: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         ranked(study, *overrides("http://localhost", tmp_path, override))
-
-
-@pytest.mark.parametrize("content", ["", "{", "{}", "word1 word2"])
-def test_a_file_that_is_no_tokenizer(study, tmp_path: Path, content: str) -> None:
-    pytest.importorskip("tokenizers")
-    (tmp_path / "t.json").write_text(content)
-    with pytest.raises(InputError, match=r"tokenizer: is '.*t\.json', which gives no tokenizer"):
-        ranked(study, *overrides("http://localhost", tmp_path, f"experiment.tokenizer=file:{tmp_path}/t.json"))
-
-
-def test_tokens_are_whole_characters() -> None:
-    assert _whole([b" caf", b"\xc3", b"\xa9", b"!"]) == [" caf", "é", "!"]
-    assert _joined([(0, 2), (3, 5), (5, 6), (5, 6)]) == [(0, 2), (2, 5), (5, 6)]

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.scores import average_score
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.rankings.context_length import places
 from tests.experiments.command import run_experiment
-from tests.experiments.tiny_language_models import named, write_models, write_texts
+from tests.experiments.tiny_language_models import named
 from tests.inference.lm import exact_word_models
 
 pytestmark = pytest.mark.torch
@@ -20,14 +18,6 @@ pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
 
 LENGTHS = (2, 4, 9)
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    write_texts(folder / "texts")
-    return folder
 
 
 def overrides(root: Path, store: Path, *more: str) -> list[str]:
@@ -69,21 +59,6 @@ def test_the_table_follows_from_the_tokens(scored):
     assert row["loss_se_nats"] == pytest.approx(by_window.std(ddof=1) / np.sqrt(6), rel=1e-5)
 
 
-def test_growing_and_sliding_agree_on_the_first_token_alone(scored):
-    first = scored.dataset["logprob"].isel(position=0)
-    np.testing.assert_allclose(first.sel(window_kind="growing"), first.sel(window_kind="sliding"), atol=1e-4)
-    rest = scored.dataset["logprob"].isel(position=slice(1, None))
-    assert float(np.abs(rest.sel(window_kind="growing") - rest.sel(window_kind="sliding")).max()) > 1e-3
-
-
-def test_temperature_moves_perplexity_and_no_score(scored):
-    tempered = scored.dataset["tempered_logprob"].sel(context_length=LENGTHS[-1])
-    losses = -tempered.mean(["window", "position"])
-    assert (losses.std("temperature") > 0.01).all()
-    at_one = tempered.sel(temperature=1.0)
-    np.testing.assert_allclose(at_one, scored.dataset["logprob"].sel(context_length=LENGTHS[-1]), atol=1e-4)
-
-
 def test_a_second_run_computes_nothing_and_shards_add_up(root, scored, tmp_path):
     settings = overrides(root, tmp_path / "store", "experiment.window=growing")
     parts = [run_experiment(*settings, f"experiment.shard={i}/2") for i in range(2)]
@@ -92,39 +67,6 @@ def test_a_second_run_computes_nothing_and_shards_add_up(root, scored, tmp_path)
     assert whole.text.count("0 results were computed") == 1
     growing = scored.table[scored.table["window"] == "growing"].reset_index(drop=True)
     np.testing.assert_allclose(whole.table["loss_nats"], growing["loss_nats"], atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        (["experiment.n_windows=500"], "n_windows: is 500, but the texts have"),
-        (["experiment.top_k=100000"], "top_k: is 100000"),
-        (["experiment.lengths=[200]", "experiment.n_windows=1"], "n_windows: is 1, but the texts have 0"),
-    ],
-)
-def test_bad_settings(root, tmp_path, settings, said):
-    with pytest.raises(InputError, match=said):
-        run_experiment(*overrides(root, tmp_path / "store", *settings))
-
-
-def test_shared_places_stand_on_the_same_text(root, tmp_path):
-    result = run_experiment(
-        *overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.lengths=[2,4]")
-    )
-    table = result.table.set_index(["model", "window", "context_length"])
-    assert table["n_characters"].nunique() == 1
-    assert table["n_tokens"].groupby("model").nunique().tolist() == [1, 1]
-    # the other tokenizer needs more tokens, or fewer, for the same text
-    assert table["n_tokens"].nunique() == 2
-    cells = result.dataset.sel(model="d", window_kind="growing", context_length=4)
-    counts = cells["counts"].to_numpy()
-    row = table.loc[("d", "growing", 4)]
-    assert row["n_tokens"] == counts.sum()
-    loss = -cells["logprob"].to_numpy()[counts].astype(float)
-    assert row["loss_nats"] == pytest.approx(loss.mean(), rel=1e-5)
-    assert row["bits_per_character"] == pytest.approx(loss.sum() / np.log(2) / row["n_characters"], rel=1e-5)
-    rank = cells["rank"].to_numpy()[counts]
-    assert row["reciprocal"] == pytest.approx((1 / rank).mean())
 
 
 def test_word_models_have_the_same_bits_a_character_at_shared_places(tmp_path):
@@ -145,7 +87,9 @@ def test_word_models_have_the_same_bits_a_character_at_shared_places(tmp_path):
         assert bits["a"] == pytest.approx(bits["b"], abs=1e-4)
 
 
-def test_a_text_that_a_tokenizer_changes_has_no_shared_places(root, tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "token_places", lambda *given: None)
-    with pytest.raises(InputError, match="document 0 is changed by the tokenizer of a"):
-        run_experiment(*overrides(root, tmp_path / "store", "experiment.places=characters"))
+def test_temperature_moves_perplexity_and_no_score(scored):
+    tempered = scored.dataset["tempered_logprob"].sel(context_length=LENGTHS[-1])
+    losses = -tempered.mean(["window", "position"])
+    assert (losses.std("temperature") > 0.01).all()
+    at_one = tempered.sel(temperature=1.0)
+    np.testing.assert_allclose(at_one, scored.dataset["logprob"].sel(context_length=LENGTHS[-1]), atol=1e-4)

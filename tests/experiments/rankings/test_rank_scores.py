@@ -32,26 +32,6 @@ def test_pairs_are_compared_on_their_windows() -> None:
     assert (np.diff(effects) <= 0).all()
 
 
-def test_the_average_has_the_weights_that_are_given() -> None:
-    study = ranking_study()
-    curves = ranks(study, posterior=False, weights={"linear": 1, "top_1": 3}).tables["score_curves"]
-    np.testing.assert_allclose(curves["average"], (curves["linear"] + 3 * curves["top_1"]) / 4)
-    plain = ranks(study, posterior=False).tables["score_curves"]
-    single = ["linear", "reciprocal", "exponential_01", "exponential_03"]
-    np.testing.assert_allclose(plain["average"], plain[single].mean(axis=1))
-    with pytest.raises(InputError, match=r"weights: names 'rank'; scores are linear, reciprocal"):
-        ranks(study, posterior=False, weights={"rank": 1})
-    with pytest.raises(InputError, match="weights: are all 0"):
-        ranks(study, posterior=False, weights={"linear": 0})
-
-
-def test_one_model_is_compared_with_nothing() -> None:
-    study = ranking_study()
-    result = ranks(study.isel(token=(study["model"] == "large").to_numpy()), posterior=False)
-    assert result.tables["separation"].empty
-    assert "separation" not in result.figures
-
-
 def test_tokens_stand_in_the_class_of_their_length() -> None:
     tokens = pd.DataFrame(
         {
@@ -77,6 +57,19 @@ def test_tokens_stand_in_the_class_of_their_length() -> None:
     assert ones["mean"] == 0.5
     assert ones["se"] == pytest.approx(np.sqrt(2 / 1 * 0.5) / 2)
     assert np.isnan(found.loc[("characters", "3"), "se"])
+
+
+def test_the_average_has_the_weights_that_are_given() -> None:
+    study = ranking_study()
+    curves = ranks(study, posterior=False, weights={"linear": 1, "top_1": 3}).tables["score_curves"]
+    np.testing.assert_allclose(curves["average"], (curves["linear"] + 3 * curves["top_1"]) / 4)
+    plain = ranks(study, posterior=False).tables["score_curves"]
+    single = ["linear", "reciprocal", "exponential_01", "exponential_03"]
+    np.testing.assert_allclose(plain["average"], plain[single].mean(axis=1))
+    with pytest.raises(InputError, match=r"weights: names 'rank'; scores are linear, reciprocal"):
+        ranks(study, posterior=False, weights={"rank": 1})
+    with pytest.raises(InputError, match="weights: are all 0"):
+        ranks(study, posterior=False, weights={"linear": 0})
 
 
 def test_longer_tokens_are_harder_in_the_public_files(rank_perplexity_root: Path) -> None:

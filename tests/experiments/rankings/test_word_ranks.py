@@ -6,24 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from shannon_game import rules, written
+from shannon_game import written
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.rankings.word_ranks import EVERYTHING
 from shannon_game.inference.lm import ModelSettings, encode, load_language_model, word_log_probs
 from tests.experiments.command import prepared
-from tests.experiments.tiny_language_models import named, write_models, write_texts
+from tests.experiments.tiny_language_models import named
 
 pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    write_texts(folder / "texts")
-    return folder
 
 
 def overrides(root: Path, store: Path, *more: str) -> list[str]:
@@ -64,32 +56,6 @@ def test_ranks_are_those_of_the_words_probabilities(root: Path, tmp_path: Path) 
     assert (of["a"]["logprob_of_candidates_nats"] >= of["a"]["logprob_nats"] - 1e-9).all()
 
 
-def test_the_answers_of_rules_are_ranked_among_the_answers(root: Path, tmp_path: Path) -> None:
-    result = prepared(
-        *("+exp=word_ranks", "study=rules", "study.n_texts=3", "study.noise=[0,1]", "study.n_rules=1", "model=[]"),
-        *named(root, "a"),
-        *("experiment.places=last", "experiment.candidates=[red,blue,green,black,white,brown,pink,grey]"),
-        f"experiment.store={tmp_path / 'store'}",
-    ).run()
-    table = result.table.set_index("split")
-    assert table["n_candidates"].eq(8).all()
-    assert table["n_places"].to_dict() == {
-        EVERYTHING: 12,
-        **dict.fromkeys(
-            (
-                "0 sentences of noise",
-                "0 sentences of noise, no rule",
-                "1 sentence of noise",
-                "1 sentence of noise, no rule",
-            ),
-            3,
-        ),
-    }
-    study = rules(n_texts=3, noise=[0, 1], n_rules=1)
-    last = [text.rsplit(" ", 1)[1] for text in study["text"].to_numpy()]
-    assert result.tables["items"]["word"].tolist() == last
-
-
 def test_texts_that_a_model_writes(root: Path) -> None:
     model = ModelSettings(name="a", source="folder", path=str(root / "a"), device="cpu", bos="<|endoftext|>")
     given = {"path": root / "texts", "writer": model, "prompt_words": 8, "max_tokens": 30}
@@ -108,15 +74,3 @@ def test_texts_that_a_model_writes(root: Path) -> None:
     assert not written(**given, seed=2).equals(study)
     with pytest.raises(InputError, match="prompt_words: is 500, and no text has more words"):
         written(path=root / "texts", writer=model, prompt_words=500)
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        (["experiment.n_places=5000"], "n_places: is 5000, but the texts have"),
-        (["experiment.candidates=['two words']"], "'two words' is no single word"),
-    ],
-)
-def test_bad_settings(root: Path, tmp_path: Path, settings: list[str], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        prepared(*overrides(root, tmp_path / "store", *settings)).run()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from shannon_game import norms
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.resume import job_identity
-from shannon_game.experiments.papers.reproduce.run import data_root
-from shannon_game.experiments.studies.cloze.norms import CORPORA, PublicFile
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.public_data import VARIABLE, downloaded, with_public_folders
 from shannon_game.experiments.studies.rankings.rank_perplexity import rank_perplexity
@@ -61,28 +57,6 @@ def test_a_download_with_another_hash_is_not_kept(tmp_path: Path, server: Thread
     assert list((tmp_path / "kept").iterdir()) == []
 
 
-def test_public_norms_are_downloaded_once_and_verified(
-    tmp_path: Path, server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    tables = {
-        "all_stories.tok": b"word\tzone\titem\nIf\t1\t1\n",
-        "processed_wordinfo.tsv": b"word\tzone\titem\tmeanItemRT\nIf\t1\t1\t400.5\n",
-    }
-    files = {}
-    for name, its in tables.items():
-        blob = hashlib.sha1(b"blob %d\0" % len(its) + its, usedforsecurity=False).hexdigest()
-        files[name] = PublicFile(checksum=f"git:{blob}")
-        server.pages[f"/{name}"] = (200, its, len(its))  # type: ignore[attr-defined]
-    changed = CORPORA["natural_stories"].model_copy(update={"files": files, "address": f"{address(server)}/"})
-    monkeypatch.setitem(CORPORA, "natural_stories", changed)
-    given = {"data": "natural_stories", "measure": "self_paced_mean", "cache_dir": tmp_path}
-    assert norms(**given)["reading_ms"].to_numpy().tolist() == [400.5]
-    assert "CC BY-NC-SA 4.0" in capsys.readouterr().err
-    server.pages.clear()  # type: ignore[attr-defined]
-    assert norms(**given)["text"].to_numpy().tolist() == ["If"]
-
-
 @pytest.mark.parametrize(("of", "setting"), [("study=lm_game", "study.root"), ("+exp=reproduce", "data.lm_game")])
 def test_a_job_is_another_one_when_the_environments_data_change(above: Path, of: str, setting: str) -> None:
     plain = config(*([] if of.startswith("+") else ["+exp=perplexity"]), of)
@@ -93,9 +67,3 @@ def test_a_job_is_another_one_when_the_environments_data_change(above: Path, of:
     path.write_text(path.read_text() + " ")
     assert job_identity(with_public_folders(plain)).data != first.data
     assert first != job_identity(plain)
-
-
-def test_reproduce_finds_the_environments_folder(above: Path) -> None:
-    nothing = dict.fromkeys(("root", "lm_game", "provo", "rank_perplexity"))
-    assert data_root(nothing, "lm_game") == (str(above / "lm_game"), "")
-    assert data_root(nothing, "ranks") == (None, "")

@@ -12,7 +12,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.bets.table import bet_study
 from shannon_game.experiments.studies.cells import check_scale
-from shannon_game.experiments.studies.cloze.table import cloze_study
 from shannon_game.experiments.studies.plain_table import table_of
 
 LARGE = st.one_of(st.integers(2, 100).map(float), st.floats(1.01, 100))
@@ -86,15 +85,3 @@ def test_stakes_are_of_their_total() -> None:
     # one chip of a hundred, and half of one once
     cautious = bet_study(bets(*[("ann", 50, 30)] * 9, *[("bo", 1, 0)] * 9, ("cy", 0.5, 0.2)))
     assert [note["count"] for note in notes(cautious) if "too few values" in note["text"]] == [1]
-
-
-def test_percentages_of_a_cloze_table_that_are_fractions() -> None:
-    rows = pd.DataFrame({"context_id": list("aabb"), "response": list("xyxy"), "proportion": [60.0, 40, 0.6, 0.4]})
-    with pytest.raises(InputError, match="percentages of 1 contexts sum to 1, the first is 'b'"):
-        cloze_study(rows, percent=True)
-    models = rows.assign(proportion=[60.0, 40, 70, 30]).merge(pd.DataFrame({"model": ["", "gpt2"]}), how="cross")
-    models.loc[models["model"] == "gpt2", "proportion"] /= 100
-    with pytest.raises(InputError, match=r"is at most 0\.7 for model 'gpt2'"):
-        cloze_study(models, percent=True)
-    # one answer of 1 %, the others left out
-    assert cloze_study(rows.assign(proportion=[60, 40, 1, np.nan]).dropna(), percent=True).sizes["item"] == 2

@@ -32,11 +32,9 @@ def frame(names: list[str], *rows: list[str]) -> pd.DataFrame:
 
 EXPORTS = {
     "three header rows": frame(NAMES, QUESTIONS, IDS, *ANSWERS),
-    "written by R": frame(NAMES, QUESTIONS, [one.replace('"', "'") for one in IDS[:-1]] + [""], *ANSWERS),
     "without the ids": frame(NAMES, QUESTIONS, *ANSWERS),
     "without the questions": frame(NAMES, IDS, *ANSWERS),
     "two header rows of before 2017": frame(OLD, OLD_QUESTIONS, *OLD_ANSWERS),
-    "of another language": frame(NAMES, ["Startdatum", "Antworttyp", *QUESTIONS[2:]], IDS, *ANSWERS),
 }
 
 

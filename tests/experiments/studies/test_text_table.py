@@ -52,11 +52,9 @@ def test_what_is_repaired_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "how", "message"),
     [
-        ("", {}, "t.csv: is empty"),
         ("who,said,n\n", {}, "holds no answer"),
         # pandas takes the first column for row names
         ("who,said,n\n1,ann,dog,1\n2,bo,cat,2\n", {}, r"line 2: has 4 fields, the header 3; .*row\.names = FALSE"),
-        (ROWS + "di,a,b,4\n", {}, "line 5: has 4 fields, the header 3; quote fields that hold the separator"),
         # and fills a short one up
         (ROWS + "di,a\n", {}, "line 5: has 2 fields, the header 3"),
         ("who,said,n,said\na,b,1,c\n", {}, "said: is the name of more than one column"),
@@ -66,11 +64,8 @@ def test_what_is_repaired_is_noted(tmp_path: Path) -> None:
             {},
             "line 2: a quoted field goes over several lines, each of",
         ),
-        ('who,said,n\nann,"dog,1\nbo,cat",2\n', {}, "line 2: .* stray quotation mark. study.quoting=none"),
         ('who,said,n\nann,"dog,1\nbo,cat,2\n', {}, "line 2: a quotation mark begins a field there that never ends"),
-        ('who,said,n\nann,"my "dog" is",1\n', {}, "line 2: .*a quotation mark inside a quoted field is written twice"),
         ("who,said,n\na,b\0,1\n", {}, "line 2 has NUL bytes; no table"),
-        (ROWS.encode("utf-16-le"), {}, "line 1 has NUL bytes; UTF-16 has them"),
         (b"who,said,n\na,\xff\x81,1\n", {}, "is not cp1252: byte 0x81 in line 2; set study.encoding"),
         (b"who,said,n\na,\xff,1\n", {"encoding": "utf-8"}, "is not UTF-8: byte 0xff in line 2; set study.encoding"),
         (",".join(map(str, range(MOST_COLUMNS + 1))) + "\n1\n", {}, "has 10,001 columns, more than 10,000"),
@@ -80,12 +75,6 @@ def test_what_is_repaired_is_noted(tmp_path: Path) -> None:
 def test_no_table(tmp_path: Path, content: str | bytes, how: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         read(tmp_path, content, **how)
-
-
-def test_a_text_may_look_like_rows_by_chance(tmp_path: Path) -> None:
-    text = 'who,said,n\na,"x, y\nz",1\nb,"x\ny",1\nc,"x\ny",1\nd,"p,1\nq,r",2\n'
-    assert noted(read(tmp_path, text))[0][1] == 1
-    assert read(tmp_path, 'who,said,n\na,"p,1\nq,r",2\n', quoting="standard").texts("said").tolist() == ["p,1\nq,r"]
 
 
 def test_packed_files_that_are_damaged_or_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import xarray as xr
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.settings import CollectSettings
-from tests.experiments.collect.browser.people import SIZES, How, Person, Site, chromium, open_browser, serving
+from tests.experiments.collect.browser.people import SIZES, Person, Site, chromium, open_browser, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -49,9 +49,9 @@ def person(browser: Browser) -> Iterator[Callable[..., Person]]:
     """Let somebody sit down before a browser; nothing may be asked of other servers, nor a page complain."""
     people = []
 
-    def sits(site: Site, game: str, how: How = "mouse", width: int = 1366, **options: Any) -> Person:
+    def sits(site: Site, game: str, width: int = 1366, **options: Any) -> Person:
         size: Any = {"width": width, "height": SIZES[width]}
-        people.append(Person(browser.new_context(**({"viewport": size, "locale": "en"} | options)), site, game, how))
+        people.append(Person(browser.new_context(**({"viewport": size, "locale": "en"} | options)), site, game))
         return people[-1]
 
     yield sits

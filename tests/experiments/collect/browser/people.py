@@ -1,4 +1,4 @@
-"""A server in a thread, and a person before a real browser who plays by keyboard or by mouse."""
+"""A server in a thread, and a person before a real browser who plays by keyboard."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 import xarray as xr
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
 
-How = Literal["keyboard", "mouse"]
 SIZES: Mapping[int, int] = {1366: 768, 390: 844}
 """Width -> height of a screen, in pixels."""
 _WORD = r"(?:word|Wort) (\w+)"
@@ -72,14 +71,6 @@ def open_browser(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=chromium(), args=arguments)
 
 
-@dataclass(frozen=True)
-class Hand:
-    """How a game is answered: once by keys alone, from wherever the page puts the focus, and once by mouse."""
-
-    keyboard: Callable[[Page], None]
-    mouse: Callable[[Page], None]
-
-
 def _asked(page: Page, pattern: str, otherwise: str) -> str:
     """What an attention check asks for."""
     check = page.locator(".check")
@@ -87,38 +78,25 @@ def _asked(page: Page, pattern: str, otherwise: str) -> str:
     return found[1] if found else otherwise
 
 
-def _comparison_keys(page: Page) -> None:
+def _comparison(page: Page) -> None:
     keys = {"99": "99", "1": "0"}
     for key in keys.get(_asked(page, r"(\d+) ?%", ""), "7"):
         page.keyboard.press(key)
     page.keyboard.press("Enter")
 
 
-def _comparison_mouse(page: Page) -> None:
-    percent = _asked(page, r"(\d+) ?%", "30")
-    page.check(f"input[name=report][value='{percent}']")
-    page.click("form.play button")
-
-
-def _typed(field: str, by_keys: Sequence[str], by_mouse: Sequence[str]) -> Hand:
-    """How one word or token is typed, another at every guess, and another by keys than by mouse."""
-
-    def word(page: Page, words: Sequence[str]) -> str:
-        number = int(page.locator("input[name=step]").get_attribute("value") or 0)
-        return _asked(page, _WORD, words[number % len(words)])
+def _typed(*words: str) -> Callable[[Page], None]:
+    """How a word or token is typed, another at every guess."""
 
     def keyboard(page: Page) -> None:
-        page.keyboard.type(word(page, by_keys))
+        number = int(page.locator("input[name=step]").get_attribute("value") or 0)
+        page.keyboard.type(_asked(page, _WORD, words[number % len(words)]))
         page.keyboard.press("Enter")
 
-    def mouse(page: Page) -> None:
-        page.fill(field, word(page, by_mouse))
-        page.click("form.play button")
-
-    return Hand(keyboard, mouse)
+    return keyboard
 
 
-def _bets_keys(page: Page) -> None:
+def _bets(page: Page) -> None:
     # the page itself puts what is left on anything else
     for text in (_asked(page, _WORD, "the"), "30", "a", "20"):
         page.keyboard.type(text)
@@ -126,22 +104,14 @@ def _bets_keys(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
-def _bets_mouse(page: Page) -> None:
-    page.fill("input[name=word1]", _asked(page, _WORD, "of"))
-    page.fill("input[name=chips1]", "60")
-    if page.locator("input[name=chips_other][readonly]").count() == 0:
-        page.fill("input[name=chips_other]", "40")
-    page.click("form.play button")
-
-
-HANDS: Mapping[str, Hand] = {
-    "comparison": Hand(_comparison_keys, _comparison_mouse),
-    "top1": _typed("#token", [" the"], [" of"]),
-    "cloze": _typed("#word", ["time"], ["people"]),
-    "guess_until_right": _typed("#word", [x * 3 for x in "abcdefghij"], [x * 3 for x in "klmnopqrst"]),
-    "bets": Hand(_bets_keys, _bets_mouse),
+HANDS: Mapping[str, Callable[[Page], None]] = {
+    "comparison": _comparison,
+    "top1": _typed(" the"),
+    "cloze": _typed("time"),
+    "guess_until_right": _typed(*(letter * 3 for letter in "abcdefghij")),
+    "bets": _bets,
 }
-"""Game -> how it is answered."""
+"""Game -> how it is answered by keys alone, from wherever the page puts the focus."""
 
 
 @dataclass
@@ -151,7 +121,6 @@ class Person:
     context: BrowserContext
     site: Site
     game: str
-    how: How = "mouse"
     complaints: list[str] = field(default_factory=list)
     hosts: set[str] = field(default_factory=set)
 
@@ -170,11 +139,8 @@ class Person:
     def press(self, selector: str) -> None:
         """Use a button or link and wait for the page that it leads to."""
         with self.page.expect_navigation():
-            if self.how == "mouse":
-                self.page.click(selector)
-            else:
-                self.tab_to(selector)
-                self.page.keyboard.press("Enter")
+            self.tab_to(selector)
+            self.page.keyboard.press("Enter")
 
     def tab_to(self, selector: str) -> None:
         """Go to an element with the Tab key, as one who has no mouse."""
@@ -191,23 +157,16 @@ class Person:
 
     def before(self) -> None:
         """Answer the questions before the game."""
-        choice = "input[name=q-first_language]"
-        if self.how == "mouse":
-            self.page.check(f"{choice} >> nth=0")
-        else:
-            self.tab_to(f"{choice}[value='0']")
-            self.page.keyboard.press("Space")
+        self.tab_to("input[name=q-first_language][value='0']")
+        self.page.keyboard.press("Space")
         self.press("main button")
 
     def rules(self) -> None:
         """Answer the questions on the rules."""
         for name, value in right_answers(self.game).items():
-            if self.how == "mouse":
-                self.page.check(f"input[name={name}][value='{value}']")
-            else:
-                self.tab_to(f"input[name={name}][value='0']")
-                for key in ("Space", *["ArrowDown"] * int(value)):
-                    self.page.keyboard.press(key)
+            self.tab_to(f"input[name={name}][value='0']")
+            for key in ("Space", *["ArrowDown"] * int(value)):
+                self.page.keyboard.press(key)
         self.press("main form button")
 
     def to_play(self, query: str = "") -> None:
@@ -221,14 +180,10 @@ class Person:
         """Number of the question that stands there."""
         return self.page.locator("input[name=order]").first.get_attribute("value") or ""
 
-    def asked(self) -> tuple[str, str]:
-        """Number of the question that stands there, and of its step."""
-        return self.order(), self.page.locator("input[name=step]").get_attribute("value") or ""
-
     def answer(self) -> None:
         """Answer the question."""
         with self.page.expect_navigation():
-            (HANDS[self.game].keyboard if self.how == "keyboard" else HANDS[self.game].mouse)(self.page)
+            HANDS[self.game](self.page)
 
     def play(self, each: Callable[[Person], Any] = lambda person: None) -> int:
         """Play to the end, and say how many pages took an answer; ``each`` sees every page of the game."""
@@ -244,12 +199,8 @@ class Person:
 
     def after(self) -> None:
         """Answer the questions after the game."""
-        choice = "input[name=q-knew_text]"
-        if self.how == "mouse":
-            self.page.check(f"{choice} >> nth=1")
-        else:
-            self.tab_to(f"{choice}[value='0']")
-            self.page.keyboard.press("ArrowDown")
+        self.tab_to("input[name=q-knew_text][value='0']")
+        self.page.keyboard.press("ArrowDown")
         self.press("main button")
 
     def is_at(self, path: str) -> bool:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
-import xarray as xr
 
 from shannon_game.experiments.collect.admin_pages import PASSWORD
-from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.games.registry import GAMES
-from shannon_game.experiments.collect.strings import _LANGUAGES as LANGUAGES
-from shannon_game.experiments.collect.strings import read_strings
 from tests.experiments.collect.browser.people import SIZES, Person, Site
 
 if TYPE_CHECKING:
@@ -23,13 +17,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-STUDIES: dict[str, tuple[str, list[str]]] = {
-    # language of the texts -> a context that ends in a line break or none, and its next tokens
-    "he": ("בראשית ברא אלהים את השמים ואת הארץ. 1 2 3\n", ["והארץ", " היתה"]),
-    "ar": ("كان يا ما كان في قديم الزمان", [" ملك", " وزير"]),
-    "zh-Hans": ("学而时习之不亦说乎。有朋自远方来不亦乐乎。" * 6, ["人", "子"]),
-    "ja": ("吾輩は猫である。名前はまだ", ["無い", "ない"]),
-}
 
 
 def findings(page: Page) -> list[str]:
@@ -40,28 +27,6 @@ def findings(page: Page) -> list[str]:
         f"{page.url}: {each['impact']}, {each['id']}: {each['nodes'][0]['html']} {each['nodes'][0]['failureSummary']}"
         for each in found.response["violations"]
     ]
-
-
-def foreign(language: str) -> xr.Dataset:
-    """The demonstration with texts of another script."""
-    context, (target, other) = STUDIES[language]
-    study = collect_demo().drop_vars(["document_text", "document_name"])
-    n_items, n_candidates = study["candidate_token"].shape
-    return study.assign(
-        context=("item", np.array([context] * n_items, dtype=object)),
-        target_token=("item", np.array([target] * n_items, dtype=object)),
-        candidate_token=(study["candidate_token"].dims, np.full((n_items, n_candidates), other, dtype=object)),
-    )
-
-
-def test_findings_are_found(site: Callable[..., Site], person: Callable[..., Person]) -> None:
-    player = person(site(), "comparison")
-    player.page.goto(player.site.address)
-    assert findings(player.page) == []
-    # as a careless page would be
-    player.page.evaluate("document.querySelector('h1').style.color = '#ddd'")
-    player.page.evaluate("document.body.append(document.createElement('input'))")
-    assert {text.split(": ")[1] for text in findings(player.page)} >= {"serious, color-contrast", "critical, label"}
 
 
 @pytest.mark.parametrize("width", SIZES)
@@ -126,55 +91,3 @@ def test_no_other_page_has_a_finding(
     # the browser notes every status that is not 200
     player.complaints.clear()
     assert found == []
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_pages_of_a_language_from_right_to_left(
-    site: Callable[..., Site],
-    person: Callable[..., Person],
-    game: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The pages turn around, the texts do not; a language is added by its file alone."""
-    english = (LANGUAGES / "en.yaml").read_text(encoding="utf-8")
-    (tmp_path / "en.yaml").write_text(english, encoding="utf-8")
-    (tmp_path / "ar.yaml").write_text(english.replace("direction: ltr", "direction: rtl"), encoding="utf-8")
-    monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
-    read_strings.cache_clear()
-    try:
-        here = site(languages=("ar",), text_language="en", training_rounds=0, attention_share=0, n_questions=1)
-    finally:
-        read_strings.cache_clear()
-    player = person(here, game, width=390)
-    player.to_play()
-    found: list[str] = []
-
-    def look(one: Person) -> None:
-        found.extend(findings(one.page))
-        assert one.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        assert one.page.locator("main").evaluate("element => getComputedStyle(element).direction") == "rtl"
-        assert one.page.locator(".context").evaluate("element => getComputedStyle(element).direction") == "ltr"
-
-    player.play(look)
-    assert found == []
-
-
-@pytest.mark.parametrize("language", STUDIES)
-def test_texts_of_other_scripts(site: Callable[..., Site], person: Callable[..., Person], language: str) -> None:
-    here = site(foreign(language), game=("comparison",), text_language=language, training_rounds=0, attention_share=0)
-    player = person(here, "comparison", width=390)
-    player.to_play()
-    expected = "rtl" if language in ("he", "ar") else "ltr"
-    for selector in (".context", ".option .token"):
-        where = player.page.locator(selector).first
-        assert where.evaluate("element => getComputedStyle(element).direction") == expected
-        assert where.get_attribute("lang") == language
-    # the page itself stays in the direction of its own language
-    assert player.page.locator("main").evaluate("element => getComputedStyle(element).direction") == "ltr"
-    assert player.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert findings(player.page) == []
-    marks: Any = player.page.locator(".mark").all_inner_texts()
-    context, tokens = STUDIES[language]
-    assert marks.count("·") == sum(token.startswith(" ") for token in tokens)
-    assert marks.count("↵") == context.count("\n")

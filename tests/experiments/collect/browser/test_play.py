@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
-from tests.experiments.collect.browser.people import SIZES, How, Person, Site
+from tests.experiments.collect.browser.people import SIZES, Person, Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]
 
@@ -22,21 +22,13 @@ def answers(site: Site) -> list[tuple[Answer, Assignment, Question]]:
         return [tuple(row) for row in rows]  # type: ignore[misc]
 
 
-def stored_answers(site: Site) -> list[object]:
-    """All answers, and all steps of those that go on."""
-    with site.database.read() as transaction:
-        steps = transaction.scalars(select(Assignment.steps).order_by(Assignment.id)).all()
-        return [*transaction.scalars(select(Answer.value).order_by(Answer.id)), *steps]
-
-
 @pytest.mark.parametrize("width", SIZES)
-@pytest.mark.parametrize("how", ["keyboard", "mouse"])
 @pytest.mark.parametrize("game", GAMES)
 def test_from_consent_to_completion_code(
-    site: Callable[..., Site], person: Callable[..., Person], game: str, how: How, width: int
+    site: Callable[..., Site], person: Callable[..., Person], game: str, width: int
 ) -> None:
     here = site()
-    player = person(here, game, how, width)
+    player = person(here, game, width)
     player.to_play()
     seen: list[str] = []
 
@@ -70,76 +62,9 @@ def test_from_consent_to_completion_code(
         assert 0 <= answer.client_ms <= answer.server_ms + 50
 
 
-@pytest.mark.parametrize("game", GAMES)
-def test_without_javascript(site: Callable[..., Site], person: Callable[..., Person], game: str) -> None:
-    here = site(languages=("de", "en"))
-    player = person(here, game, java_script_enabled=False)
-    player.to_play()
-    player.play()
-    player.after()
-    assert player.is_at("/thanks")
-    assert all(row[0].client_ms is None for row in answers(here))
-    player.page.fill("#name", "Ada <b>")
-    player.press("form:has(#name) button")
-    assert player.is_at("/leaderboard")
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_two_tabs(site: Callable[..., Site], person: Callable[..., Person], game: str) -> None:
-    """What the second tab answered stays; the first one is told so, and led to where the game is."""
-    here = site(training_rounds=0, attention_share=0)
-    player = person(here, game)
-    player.to_play()
-    first = player.page
-    player.page = second = player.new_tab()
-    second.goto(f"{here.address}/play")
-    asked = player.asked()
-    player.answer()
-    if player.is_at("/feedback"):
-        player.press("a.next")
-    following, stored = player.asked(), stored_answers(here)
-    player.page, player.how = first, "keyboard"
-    assert player.asked() == asked != following
-    player.answer()
-    # 409: answered before
-    assert len(player.complaints) == 1
-    player.complaints.clear()
-    player.press("a.button")
-    assert player.asked() == following
-    assert stored_answers(here) == stored
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_going_back_asks_no_question_again(site: Callable[..., Site], person: Callable[..., Person], game: str) -> None:
-    here = site(training_rounds=0, attention_share=0, n_questions=2)
-    player = person(here, game)
-    player.to_play()
-    order = player.order()
-    player.answer()
-    player.page.go_back()
-    if player.order() == order:
-        # the browser kept the page: the same answer is taken once
-        player.answer()
-    player.page.goto(f"{here.address}/play")
-    player.play()
-    assert player.is_at("/after")
-    assert len({row[1].order for row in answers(here)}) == len(answers(here)) == 2
-
-
-def test_the_field_says_at_every_key_whether_it_holds_a_token(
-    site: Callable[..., Site], person: Callable[..., Person]
-) -> None:
-    player = person(site(training_rounds=0, attention_share=0), "top1", "keyboard")
-    player.to_play()
-    live = player.page.locator(".live")
-    for key, text in ((" ", "“·” is a token"), ("t", "“·t” is a token"), ("qx", "“·tqx” is not a token")):
-        player.page.keyboard.type(key)
-        live.filter(has_text=text).wait_for()
-
-
 def test_what_is_not_bet_lies_on_anything_else(site: Callable[..., Site], person: Callable[..., Person]) -> None:
     here = site(training_rounds=0, attention_share=0)
-    player = person(here, "bets", "keyboard")
+    player = person(here, "bets")
     player.to_play()
     other, live = player.page.locator("#chips_other"), player.page.locator(".live")
     assert other.input_value() == "100"
@@ -157,7 +82,7 @@ def test_keys_choose_boxes_and_the_page_says_what_was_chosen(
     site: Callable[..., Site], person: Callable[..., Person]
 ) -> None:
     here = site(training_rounds=0, attention_share=0)
-    player = person(here, "comparison", "keyboard")
+    player = person(here, "comparison")
     player.to_play()
     page = player.page
     assert page.locator("input[name=report]:checked").count() == 0
@@ -178,7 +103,7 @@ def test_keys_move_the_slider_and_the_page_says_what_it_means(
     site: Callable[..., Site], person: Callable[..., Person]
 ) -> None:
     here = site(training_rounds=0, attention_share=0, scale="slider", game=("comparison",))
-    player = person(here, "comparison", "keyboard", 390)
+    player = person(here, "comparison", 390)
     player.to_play()
     page = player.page
     # a slider that nobody has moved is no answer
@@ -197,44 +122,3 @@ def test_keys_move_the_slider_and_the_page_says_what_it_means(
         page.keyboard.press("Enter")
     [(answer, _, _)] = answers(here)
     assert answer.value["box_a"] == 1
-
-
-def test_a_key_that_is_held_answers_one_question(site: Callable[..., Site], person: Callable[..., Person]) -> None:
-    here = site(training_rounds=0, attention_share=0)
-    player = person(here, "comparison", "keyboard")
-    player.to_play()
-    player.page.keyboard.press("7")
-    with player.page.expect_navigation():
-        player.page.keyboard.down("Enter")
-    for _ in range(5):
-        # a key that is down already repeats
-        player.page.keyboard.down("Enter")
-    assert player.is_at("/feedback")
-    player.page.keyboard.up("Enter")
-    player.press("a.next")
-    assert player.is_at("/play")
-
-
-def test_a_slow_line_shows_that_an_answer_is_on_its_way(
-    site: Callable[..., Site], person: Callable[..., Person]
-) -> None:
-    player = person(site(training_rounds=0, attention_share=0), "cloze")
-    player.to_play()
-    slow = {"offline": False, "latency": 2000, "downloadThroughput": -1, "uploadThroughput": -1}
-    player.context.new_cdp_session(player.page).send("Network.emulateNetworkConditions", slow)
-    player.page.evaluate("""() => {
-        const button = document.querySelector("form.play button");
-        const note = () => { sessionStorage.said = `${button.disabled} ${button.textContent}`; };
-        new MutationObserver(note).observe(button, { attributes: true, childList: true });
-    }""")
-    player.answer()
-    assert player.page.evaluate("sessionStorage.said") == "true Sending …"
-
-
-def test_a_second_word_is_noticed_while_it_is_typed(site: Callable[..., Site], person: Callable[..., Person]) -> None:
-    player = person(site(training_rounds=0, attention_share=0), "cloze", "keyboard")
-    player.to_play()
-    player.page.keyboard.type("two words")
-    assert player.page.locator(".live").inner_text() == "Please type one word only."
-    player.page.keyboard.press("Control+Backspace")
-    assert player.page.locator(".live").inner_text() == ""

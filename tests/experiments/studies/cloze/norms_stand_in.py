@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from pathlib import Path
 
@@ -150,8 +149,3 @@ def write_all(root: Path) -> Path:
         (root / name).mkdir(parents=True)
         make(root / name)
     return root
-
-
-def without_column(path: Path, separator: str, column: str) -> None:
-    table = pd.read_csv(io.StringIO(path.read_text()), sep=separator)
-    table.drop(columns=column).to_csv(path, sep=separator, index=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +9,10 @@ import pytest
 
 from shannon_game import norms
 from shannon_game.estimators.cloze import validate_cloze_study
-from shannon_game.estimators.documents import validate_documents_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cloze.norms import CORPORA
-from shannon_game.experiments.studies.public_data import check_content
 from tests.conftest import DATA
-from tests.experiments.studies.cloze.norms_stand_in import SENTENCES, times_of, without_column, write_all
+from tests.experiments.studies.cloze.norms_stand_in import SENTENCES, times_of, write_all
 
 MEASURES = [(name, measure) for name, corpus in CORPORA.items() for measure in corpus.times]
 
@@ -23,14 +20,6 @@ MEASURES = [(name, measure) for name, corpus in CORPORA.items() for measure in c
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_all(tmp_path_factory.mktemp("norms"))
-
-
-@pytest.mark.parametrize("name", [name for name, corpus in CORPORA.items() if corpus.texts])
-def test_texts_are_those_that_were_read(root: Path, name: str) -> None:
-    study = validate_documents_study(norms(data=name, root=root / name, form="texts"))
-    assert study["text"].to_numpy().tolist() == SENTENCES
-    first = "1-1-Adv-1" if name == "onestop" else "1"
-    assert study["document"].to_numpy()[0] == first
 
 
 @pytest.mark.parametrize(("name", "measure"), MEASURES)
@@ -84,27 +73,6 @@ def test_answers_are_those_that_people_gave(root: Path) -> None:
 def test_what_is_not_there_is_named(root: Path, settings: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         norms(**{"root": root / str(settings.get("data")), **settings})
-
-
-def test_another_layout_is_refused(tmp_path: Path) -> None:
-    root = write_all(tmp_path)
-    without_column(root / "natural_stories/processed_RTs.tsv", "\t", "RT")
-    with pytest.raises(InputError, match="has no RT; its columns are WorkerId"):
-        norms(data="natural_stories", root=root / "natural_stories")
-    path = root / "natural_stories/processed_wordinfo.tsv"
-    for given, message in (("one\t1.5", "word_num: is '1.5'"), ("one\t1", "meanItemRT: is 'slow', no time")):
-        path.write_text(f"word\tzone\titem\tmeanItemRT\n{given}\t1\tslow\n")
-        with pytest.raises(InputError, match=message):
-            norms(data="natural_stories", root=root / "natural_stories", measure="self_paced_mean")
-
-
-def test_a_file_has_the_id_that_git_gives_it(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"what is up, doc?")
-    # the example of the book Pro Git
-    assert check_content(path, "git:bd9dbf5aae1a3862dd1526723246b20206e5fc37")
-    assert check_content(path, f"sha256:{hashlib.sha256(b'what is up, doc?').hexdigest()}")
-    assert not check_content(path, "git:" + "0" * 40)
 
 
 REAL = {

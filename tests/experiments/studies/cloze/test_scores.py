@@ -14,7 +14,6 @@ import xarray as xr
 from shannon_game import cloze_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
-from shannon_game.experiments.cloze.settings import PlayerSettings, chosen_models
 
 ANSWERS = pd.DataFrame(
     {
@@ -117,27 +116,6 @@ def test_samples_of_the_harness(tmp_path: Path, named: bool) -> None:
     assert logprobs(found) == [-1.58, -1.97]
 
 
-def test_scores_beside_samples_and_probabilities(tmp_path: Path) -> None:
-    """The log-probability of the target stands beside what makes the distribution, and does not enter it."""
-    rows = ANSWERS.assign(by="", p=None)
-    drawn = pd.DataFrame({"item": [1, 2], "sentence": "", "said": ["tree", "book"], "word": "", "by": "gpt2", "p": 0.5})
-    path = tmp_path / "lp.csv"
-    path.write_text(PANGOLING)
-    columns = {**COLUMNS, "model": "by", "proportion": "p"}
-    scores = {"path": path, "scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"}}
-    found = cloze_study(pd.concat([rows, drawn]), columns=columns, scores={"gpt2": scores})
-    assert logprobs(found) == [-1.58, -1.97]
-    assert found["sample_count"].to_numpy().tolist() == [10_000, 10_000, 0, 0]
-    assert found.sizes["entry"] == 2
-
-
-def test_a_model_with_scores_alone_is_no_player(tmp_path: Path) -> None:
-    found = study(tmp_path / "lp.csv", PANGOLING, **LP)
-    assert chosen_models(PlayerSettings(), found, needed=False) == []
-    with pytest.raises(InputError, match="unknown model 'gpt2'"):
-        chosen_models(PlayerSettings(players="gpt2"), found)
-
-
 LP = {"scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"}}
 
 
@@ -146,16 +124,10 @@ LP = {"scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"
     [
         ("s.csv", PANGOLING, {**LP, "scale": None}, "scale: has no value; say what the numbers are: logprob_nats"),
         ("s.csv", PANGOLING, {**LP, "scale": "surprisal_bits"}, "is -10.9 in line 3, which is no surprisal_bits"),
-        ("s.csv", PANGOLING, {**LP, "scale": "probability"}, "scale: is -10.9 in line 3, which is no probability"),
-        ("s.csv", PANGOLING, {"scale": "logprob_nats"}, r"item: is missing; .*scores=.*'context_id': 'NAME'"),
         ("s.csv", PANGOLING.replace("tree", "x").replace("book", "y"), LP, "has the target of none of the 2 contexts"),
-        ("s.csv", PANGOLING.replace("-3.6", "low"), LP, "lp: is 'low' in line 5, should be a number"),
         ("s.jsonl", "[[]]\n", {"scale": "logprob_nats"}, "has 1 lines for 2 contexts"),
-        ("s.jsonl", '[["a", true]]\n[]\n', {"scale": "logprob_nats"}, r"line 1: is True at \[0\]\[1\]"),
         ("s.jsonl", '{"doc": 1}\n', {}, "line 1: is no record of log-likelihoods .KeyError: 'arguments'"),
-        ("s.jsonl", json.dumps(record(0, ["tree"], ["text"], named=False)), {}, "is no record of log-likelihoods"),
         ("s.jsonl", json.dumps(record(0, ["tree"], [1.5], named=False)), {}, "1.5 is no log-probability"),
-        ("s.jsonl", "{\n", {}, "s.jsonl, line 1: is not valid JSON"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_scores(

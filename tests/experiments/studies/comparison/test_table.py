@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.comparison import SimulationSettings, estimate_perplexity, simulate_comparison_study
+from shannon_game.estimators.comparison import SimulationSettings, simulate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.comparison.table import comparison_study, comparison_table
@@ -67,29 +67,6 @@ def test_tables_that_were_written_are_the_study(study: xr.Dataset, tmp_path: Pat
         write_comparison_tables(study, tmp_path / "pairs.parquet")
 
 
-def test_a_study_comes_back(study: xr.Dataset, tmp_path: Path) -> None:
-    pairs, answers = tables(study)
-    # rows in any order
-    shuffled = pairs.sample(frac=1, random_state=1).sort_values("item")
-    found = load(tmp_path, shuffled, answers)
-    draw = {q: list(rows["draw"]) for q, rows in shuffled.groupby("item")}
-    order = np.array([draw[name] for name in found["item_id"].to_numpy().tolist()])
-    for name in ("context", "target_token", "in_reference"):
-        assert found[name].to_numpy().tolist() == study[name].to_numpy().tolist(), name
-    for name in ("target_logprob", "candidate_logprob"):
-        theirs = study[name].to_numpy()
-        if name == "candidate_logprob":
-            theirs = np.stack([np.take_along_axis(its, order, axis=1) for its in theirs])
-        np.testing.assert_array_equal(found[name].to_numpy(), theirs)
-    assert found.sizes["response"] == study.sizes["response"]
-    for player in ("human", "lm-weak"):
-        ours, theirs = (estimate_perplexity(its, player).perplexity for its in (found, study))
-        assert ours == pytest.approx(theirs, rel=1e-12)
-    said = {entry["text"]: entry["count"] for entry in notes(found)}
-    assert said["items that nobody answered: reference items only"] == 3
-    assert int(found["automatic"].sum()) == int(study["automatic"].sum())
-
-
 def certain(pairs: pd.DataFrame) -> pd.DataFrame:
     """Two tokens have the whole probability each."""
     return pairs.assign(**dict.fromkeys(("target_logprob_lm-weak", "candidate_logprob_lm-weak"), 0.0))
@@ -107,9 +84,7 @@ def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFr
         (lambda p, a: (p.iloc[1:], a), r"pairs\.csv, item: 'q1' has 5 candidates, 'q0' has 4; every item"),
         (lambda p, a: (changed(p, "draw", 1, 0), a), r"draw: is '0' in line 3, which item 'q0' has before"),
         (lambda p, a: (changed(p, "target", 1, "x"), a), r"target: is 'x' in line 3, but '.*' in another row"),
-        (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, -1), a), r"_lm-weak: is .* in another row"),
         (lambda p, a: (p.drop(columns="target_logprob_lm-weak"), a), r"b_lm-weak: is missing; did you mean .*; model"),
-        (lambda p, a: (p.filter(regex="^(?!.*logprob)"), a), r"names no language model"),
         (lambda p, a: (p, changed(a, "report", 0, 1)), r"report: is '1' in line 2, should be a prob"),
         (lambda p, a: (certain(p), a), "log-probabilities of lm-weak: item q.: .* have the probability 2 together"),
         (lambda p, a: (p, changed(a, "draw", 0, 77)), r"draw: is '77' in line 2, which item '\w+' does not have in"),
@@ -134,33 +109,3 @@ def test_reports_of_nothing_and_everything_stand_for_what_is_said(study: xr.Data
     assert plain["report"].item(0) == 0.99
     with pytest.raises(InputError, match=r"report: is '101' in row 1, should be a percentage strictly between 0 and"):
         comparison_study(changed(slider, "report", 0, 101), asked, generator="g", percent=True, extremes=[1, 99])
-
-
-def test_answers_without_a_report_can_be_left_out(study: xr.Dataset) -> None:
-    asked, said = tables(study)
-    gaps = changed(changed(said, "report", 1, np.nan), "participant", 3, "")
-    found = comparison_study(gaps, asked, generator="lm-medium", missing="drop")
-    assert found.sizes["response"] == len(said) - 2
-    (note,) = [entry for entry in notes(found) if "left out" in entry["text"]]
-    assert (note["count"], note["level"]) == (2, "warning")
-    with pytest.raises(InputError, match="holds no answer without an empty cell"):
-        comparison_study(said.assign(report=np.nan), asked, generator="lm-medium", missing="drop")
-
-
-def of_equal_strings(table: pd.DataFrame, to: str) -> pd.DataFrame:
-    """The first two candidates of the first item are one string, with different log-probabilities."""
-    mine = table.copy()
-    mine.loc[[0, 1], "candidate"] = to
-    mine.loc[[0, 1], "candidate_logprob_lm-weak"] = [-3.0, -4.0]
-    return mine
-
-
-@pytest.mark.parametrize("of_target", [False, True])
-def test_one_string_with_several_log_probabilities_is_counted(study: xr.Dataset, of_target: bool) -> None:
-    asked, said = tables(study)
-    mine = of_equal_strings(asked, asked["target"][0] if of_target else "zzz")
-    assert not any("several" in entry["text"] for entry in notes(comparison_study(said, asked, generator="lm-medium")))
-    found = notes(comparison_study(said, mine, generator="lm-medium"))
-    (note,) = [entry for entry in found if "string has several log-probabilities of lm-weak" in entry["text"]]
-    assert note["count"] >= 2
-    assert note["level"] == "warning"

@@ -56,12 +56,3 @@ def test_segments_are_whole_words_of_the_document(folder: Path) -> None:
         # a word has up to seven characters
         assert len(text) >= min(len(document), 60 - 2 * 8)
     assert cut > 150
-
-
-def test_a_data_set_gives_the_documents_of_the_files(folder: Path, tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
-    datasets.Dataset.from_dict({"text": [*TEXTS, None, TEXTS[0]]}).save_to_disk(str(tmp_path / "saved"))
-    given = {"n_documents": 50, "segment_characters": 100, "seed": 4}
-    ours = corpus_sample(path=folder, **given)
-    theirs = corpus_sample(dataset=str(tmp_path / "saved"), **given)
-    assert theirs["text"].to_numpy().tolist() == ours["text"].to_numpy().tolist()

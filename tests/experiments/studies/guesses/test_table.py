@@ -53,13 +53,6 @@ def test_a_table(tmp_path: Path) -> None:
     np.testing.assert_array_equal(in_time["target_surprisal_nats"].sel(model="lm"), [3.5, 0.2, np.nan])
 
 
-def test_right_and_wrong_may_be_said_in_words_and_a_guess_may_be_blank(tmp_path: Path) -> None:
-    text = "participant\tdocument\tposition\tguess\tright\nann\ta\t0\tx\tyes\nann\ta\t1\t\tFALSE\n"
-    study = guess_table(path=write(tmp_path, text, "guesses.tsv"), columns={"correct": "right"})
-    assert study["correct"].to_numpy().tolist() == [True, False]
-    assert "target_token" not in study
-
-
 @pytest.mark.parametrize(
     ("settings", "text", "part"),
     [
@@ -67,14 +60,12 @@ def test_right_and_wrong_may_be_said_in_words_and_a_guess_may_be_blank(tmp_path:
         ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in line 2 .*should be 1"),
         ({"missing": "drop"}, TABLE.replace("bo,a,1,cat", "bo,a,1,cut"), "target: is 'cut' in line 3, but 'cat'"),
         ({"missing": "drop", "models": {"lm": {"hit": "hits"}}}, TABLE, "hits: is missing; .*model 'lm' needs it"),
-        ({"missing": "drop", "models": {"lm": {}}}, TABLE, "models.lm: is empty, should be {hit: COLUMN"),
         (
             {"missing": "drop", "models": {"lm": {"hit": "lm"}}},
             TABLE.replace("cat,cat,1,1", "cat,cat,1,0"),
             "lm: is .* in another row of the same item",
         ),
         ({}, "participant,document,position\nann,a,0\n", "one that says which guesses are right"),
-        ({"words": "spaced", "columns": {"correct": "c"}}, "participant,document,position,c\na,b,0,1\n", "no targets"),
     ],
 )  # fmt: skip
 def test_mistakes(settings: dict[str, Any], text: str, part: str, tmp_path: Path) -> None:

@@ -1,34 +1,106 @@
-"""What may be wrong with a file: an attack changes one file of a tiny valid input, and says what has to come of it."""
+"""Tiny valid inputs of loaders, and attacks that change one file of them and say what has to come of it."""
 
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.experiments.studies.hostile.inputs import (
-    ACCURACIES,
-    BLOOM,
-    CHATGPT,
-    DOCUMENT,
-    GPT2,
-    HUMAN,
-    INPUTS,
-    NORMS,
-    QUESTION,
-    RESPONSES,
-    RESULTS,
-    TOP1,
-    WORKBOOKS,
+import xarray as xr
+
+from shannon_game import (
+    cloze_file,
+    cloze_simulated,
+    cloze_table,
+    comparison_file,
+    lm_game,
+    lm_game_top1,
+    provo,
+    rank_perplexity,
+    texts,
 )
+from shannon_game.experiments.studies.cloze.file import save_cloze_study
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from tests.estimators.comparison.comparison_studies import small_study
+from tests.experiments.studies.cloze import tiny_provo
+from tests.experiments.studies.comparison import tiny_lm_game
+from tests.experiments.studies.guesses import tiny_top1
 from tests.experiments.studies.rankings import tiny_ranks
+
+QUESTION, RESPONSES = "multi_comparisons/doc101.json", tiny_lm_game.RESPONSES
+TOP1, DOCUMENT, ACCURACIES = tiny_top1.RESPONSES, "docs/doc7.json", "results_raw/model_perfs.json"
+HUMAN, GPT2 = "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json", "TVD/GPT2/Generations/Paragraphs-1-1.json"
+BLOOM, CHATGPT = "TVD/BLOOM/Generations/processed_bloom.json", "TVD/ChatGPT/Generations/processed_chatgpt.json"
+RESULTS = "TVD/Oracle/uncertainty_results/TVD_oracle.json"
+WORKBOOKS = "n = 30 reftext1.zip"
+
+CLOZE_TABLE = "context,response,count\nThe cat,sat,3\nThe cat,ran,1\nA dog,ran,2\n"
+LINES = '{"text": "Call me Ishmael.", "id": "a"}\n{"text": "Some years ago.", "id": "b"}\n'
+
+
+@dataclass(frozen=True)
+class Input:
+    """A loader, what writes a valid input into a folder, what loads it, and its files that are attacked."""
+
+    write: Callable[[Path], object]
+    load: Callable[[Path], xr.Dataset]
+    files: tuple[str, ...]
+
+
+def _text(name: str, content: str) -> Callable[[Path], object]:
+    return lambda root: (root / name).write_text(content)
+
+
+def _lm_game(root: Path) -> xr.Dataset:
+    return lm_game(root=root, sets={"all": [100, 101]}, reference=[100, 101], participants="all")
+
+
+def _two_questions() -> dict[str, Any]:
+    data = tiny_lm_game.contents()
+    return {name: data[name] for name in (tiny_lm_game.question_name(100), QUESTION, RESPONSES)}
+
+
+def _ranks(root: Path) -> None:
+    name = "Saved Data reftext gpt-4 64.xlsx"
+    empty: dict[str, dict[str, Any]] = {archive: {} for archive in ("n = 30 reftext1.zip", "n = 30 reftext2.zip")}
+    tiny_ranks.write(root, empty | {WORKBOOKS: {name: tiny_ranks.sheet(1)}})
+
+
+INPUTS: Mapping[str, Input] = {
+    "lm_game": Input(lambda root: tiny_lm_game.write_folder(root, _two_questions()), _lm_game, (QUESTION, RESPONSES)),
+    "lm_game zip": Input(
+        lambda root: tiny_lm_game.write_archive(root / "a.zip", _two_questions()),
+        lambda root: _lm_game(root / "a.zip"),
+        ("a.zip",),
+    ),
+    "lm_game_top1": Input(tiny_top1.write_folder, lambda root: lm_game_top1(root=root), (TOP1, DOCUMENT, ACCURACIES)),
+    "provo": Input(
+        partial(tiny_provo.write, n_words=2), lambda root: provo(root=root), (HUMAN, GPT2, BLOOM, CHATGPT, RESULTS)
+    ),
+    "rank_perplexity": Input(_ranks, lambda root: rank_perplexity(root=root, part="main"), (WORKBOOKS,)),
+    "texts": Input(_text("a.txt", "Call me Ishmael.\nSome years ago.\n"), lambda root: texts(path=root), ("a.txt",)),
+    "texts lines": Input(
+        _text("a.jsonl", LINES), lambda root: texts(path=root / "a.jsonl", id_field="id"), ("a.jsonl",)
+    ),
+    "comparison_file": Input(
+        lambda root: save_comparison_study(small_study(), root / "s.nc"),
+        lambda root: comparison_file(path=root / "s.nc"),
+        ("s.nc",),
+    ),
+    "cloze_file": Input(
+        lambda root: save_cloze_study(cloze_simulated(n_items=4, families=["mixture"]), root / "s.nc"),
+        lambda root: cloze_file(path=root / "s.nc"),
+        ("s.nc",),
+    ),
+    # one of the readers of tables; fuzz.py changes a table of each
+    "cloze_table": Input(_text("c.csv", CLOZE_TABLE), lambda root: cloze_table(path=root / "c.csv"), ("c.csv",)),
+}
 
 REFUSED, SAME, TOLD, ANY = "refused", "same", "told", "any"
 
@@ -63,13 +135,6 @@ def _replaced_by(make: Callable[[Path], object], path: Path) -> None:
     make(path)
 
 
-def _zip_of(content: bytes) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("inner", content)
-    return stream.getvalue()
-
-
 # ------------------------------------------------------------------------------------------------- any file
 
 FILES: dict[str, Callable[[Path], object]] = {
@@ -84,43 +149,38 @@ BYTES: dict[str, Change] = {
     "empty": lambda content: b"",
     "one byte": lambda content: content[:1],
     "half": lambda content: content[: len(content) // 2],
-    "zeros in the middle": lambda content: content[:40] + b"\0" * 8 + content[40:],
     "UTF-16": lambda content: content.decode("latin-1").encode("utf-16"),
     "no UTF-8": lambda content: content[:60] + b"\xff\xfe\x80" + content[60:],
     "packed": gzip.compress,
-    "an archive": _zip_of,
     "a page of the web": lambda content: b"<!DOCTYPE html><html><body>404 Not Found</body></html>",
     "nested": lambda content: b"[" * 200_000,
-    "nested objects": lambda content: b'{"a":' * 200_000,
-    "spaces": lambda content: b" " * 10_000,
 }
 
 # a text is any bytes that are UTF-8; a table that ends early at the end of a line is a shorter table
 _ANY = {
-    "texts": {"one byte", "half", "a page of the web", "nested", "nested objects"},
-    **{name: {"half"} for name in ("texts lines", "cloze_table", "provo norms")},
+    "texts": {"one byte", "half", "a page of the web", "nested"},
+    **{name: {"half"} for name in ("texts lines", "cloze_table")},
 }
 # tables of people's programs may be in another encoding; a note says which was taken
 _ENCODED = {"UTF-16", "no UTF-8"}
-# a folder of that name is no document, and without its only one there is none
-_FOLDERS_OF_DOCUMENTS = {"texts", "lm_game_documents"}
 
 
 def byte_attacks() -> Iterator[Attack]:
     for name, one in INPUTS.items():
         for file in one.files:
             for what, swap in FILES.items():
-                if what == "a folder" and name in _FOLDERS_OF_DOCUMENTS:
+                # a folder of that name is no document
+                if what == "a folder" and name == "texts":
                     continue
                 # the accuracies of language models may not be there, and a note says so
                 told = file == ACCURACIES and what == "a link to nothing"
                 yield Attack(name, file, what, swap, TOLD if told else REFUSED)
             for what, change in BYTES.items():
                 outcome = ANY if what in _ANY.get(name, ()) else REFUSED
-                if what in _ENCODED and file.endswith(".csv") and name != "published":
+                if what in _ENCODED and file.endswith(".csv"):
                     outcome = TOLD
                 yield Attack(name, file, what, partial(_rewrite, change), outcome)
-            if file.endswith((".json", ".jsonl", ".txt", NORMS, "c.csv")):
+            if file.endswith((".json", ".jsonl", ".txt", ".csv")):
                 marked = partial(_rewrite, lambda content: b"\xef\xbb\xbf" + content)
                 yield Attack(name, file, "a byte order mark", marked, SAME)
 
@@ -130,90 +190,42 @@ def byte_attacks() -> Iterator[Attack]:
 NOT_A_NUMBER: dict[str, str] = {
     "null": "null",
     "true": "true",
-    "false": "false",
     "text": '"-1.5"',
-    "list": "[-1]",
-    "object": "{}",
     "NaN": "NaN",
-    "infinite": "-Infinity",
     "too small": "-1e999",
     "huge": f"-1{'0' * 400}",
     "digits": f"-1{'0' * 5000}",
 }
-NOT_WHOLE = NOT_A_NUMBER | {"fraction": "2.7", "whole fraction": "2.0", "large": str(2**70), "negative": "-7"}
+NOT_WHOLE = NOT_A_NUMBER | {"fraction": "2.7", "whole fraction": "2.0", "large": str(2**70)}
 NOT_TEXT: dict[str, str] = {
     "null": "null",
     "true": "true",
-    "number": "7",
     "list": '["a"]',
-    "object": "{}",
-    "NaN": "NaN",
 }
-NOT_TEXT_BUT_NAN = {what: value for what, value in NOT_TEXT.items() if what != "NaN"}
 NOT_A_LIST: dict[str, str] = {
     "null": "null",
     "text": '"abc"',
-    "number": "7",
     "object": "{}",
-    "true": "true",
-    "empty": "[]",
 }
 
 LEAVES: list[tuple[str, str, tuple[str | int, ...], dict[str, str]]] = [
-    ("lm_game", QUESTION, ("id",), NOT_WHOLE),
     ("lm_game", QUESTION, ("input_str",), NOT_TEXT),
-    ("lm_game", QUESTION, ("correct_token_str",), NOT_TEXT),
     ("lm_game", QUESTION, ("generated_token_strs",), NOT_A_LIST),
     ("lm_game", QUESTION, ("generated_token_strs", 1), NOT_TEXT),
-    ("lm_game", QUESTION, ("generator_names",), NOT_A_LIST),
-    ("lm_game", QUESTION, ("generator_names", 0), NOT_TEXT),
-    ("lm_game", QUESTION, ("generator_index",), NOT_WHOLE),
-    ("lm_game", QUESTION, ("correct_logprobs",), NOT_A_LIST),
-    ("lm_game", QUESTION, ("correct_logprobs", 1), NOT_A_NUMBER | {"positive": "0.5"}),
     ("lm_game", QUESTION, ("generated_logprobss", 2, 3), NOT_A_NUMBER | {"positive": "0.5"}),
     ("lm_game", RESPONSES, (2,), NOT_A_LIST),
-    ("lm_game", RESPONSES, (0, 0), NOT_WHOLE),
-    ("lm_game", RESPONSES, (0, 1), {what: NOT_TEXT[what] for what in ("null", "true", "list", "object", "NaN")}),
+    ("lm_game", RESPONSES, (0, 1), NOT_TEXT),
     ("lm_game", RESPONSES, (0, 2), NOT_A_NUMBER | {"negative": "-1", "none": "0", "all": "100", "off": "55"}),
-    ("lm_game", RESPONSES, (0, 3), NOT_WHOLE),
     ("lm_game", RESPONSES, (0, 4), NOT_WHOLE),
-    ("lm_game_top1", TOP1, (0, 0), NOT_WHOLE),
-    ("lm_game_top1", TOP1, (0, 1), {what: NOT_TEXT[what] for what in ("null", "true", "list", "object", "NaN")}),
-    ("lm_game_top1", TOP1, (0, 2), NOT_TEXT),
     ("lm_game_top1", TOP1, (0, 4), NOT_WHOLE),
-    ("lm_game_top1", TOP1, (0, 5), NOT_WHOLE),
     ("lm_game_top1", ACCURACIES, ("davinci",), NOT_A_NUMBER | {"above 1": "1.5", "negative": "-0.5"}),
     ("lm_game_top1", DOCUMENT, (1,), NOT_TEXT),
-    ("lm_game_documents", DOCUMENT, (1,), NOT_TEXT),
-    ("provo", HUMAN, ("1", "2"), NOT_A_LIST),
-    ("provo", HUMAN, ("1", "2", "context", "text"), NOT_TEXT),
-    ("provo", HUMAN, ("1", "2", "original", "pred"), NOT_TEXT),
-    ("provo", HUMAN, ("1", "2", "human"), {w: v for w, v in NOT_A_LIST.items() if w != "empty"}),
-    ("provo", HUMAN, ("1", "2", "human", 0, "pred"), NOT_TEXT_BUT_NAN),
-    ("provo", HUMAN, ("1", "2", "human", 0, "count"), NOT_WHOLE | {"large": "3000000000"}),
-    ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "count"), NOT_WHOLE),
+    ("provo", HUMAN, ("1", "2", "human", 0, "pred"), NOT_TEXT),
+    ("provo", HUMAN, ("1", "2", "human", 0, "count"), NOT_WHOLE),
     ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), NOT_A_NUMBER | {"positive": "0.5"}),
-    ("provo", GPT2, ("1", "2", "greedy", "pred"), NOT_TEXT_BUT_NAN),
-    ("provo", BLOOM, (0, 0), NOT_TEXT),
     ("provo", BLOOM, (0, 1, "word_num"), NOT_WHOLE),
-    ("provo", BLOOM, (0, 3), {}),
-    ("provo", BLOOM, (0, 2), {w: v for w, v in NOT_A_LIST.items() if w != "empty"}),
-    ("provo", CHATGPT, (0, 1, "text_id"), NOT_WHOLE),
-    ("provo", CHATGPT, (0, 2, "unbiased_temp_1", 0), NOT_TEXT),
-    ("provo", RESULTS, ("tvd_oracle2_human",), {w: NOT_A_LIST[w] for w in ("null", "text", "true", "empty")}),
-    ("provo", RESULTS, ("tvd_oracle2_human", 0), NOT_A_NUMBER),
     ("texts lines", "a.jsonl", ("text",), NOT_TEXT),
-    ("texts lines", "a.jsonl", ("id",), {what: value for what, value in NOT_TEXT.items() if what != "number"}),
 ]
-
-# a whole number that is somewhere else is counted, or is right: a guess on no document, an identifier
-ELSEWHERE = {
-    ("lm_game", RESPONSES, (0, 0), "negative"): ANY,
-    ("lm_game", RESPONSES, (0, 3), "negative"): ANY,
-    ("lm_game_top1", TOP1, (0, 0), "negative"): ANY,
-    ("lm_game_top1", TOP1, (0, 4), "negative"): ANY,
-    ("lm_game_top1", TOP1, (0, 5), "negative"): ANY,
-}
 
 _HOLE = "a value that is nowhere else"
 
@@ -230,52 +242,11 @@ def _with_value(place: tuple[str | int, ...], value: str, content: bytes) -> byt
     return b"\n".join([json.dumps(data).replace(json.dumps(_HOLE), value).encode(), *others])
 
 
-def _without(place: tuple[str | int, ...], content: bytes) -> bytes:
-    data = json.loads(content)
-    inner: Any = data
-    for key in place[:-1]:
-        inner = inner[key]
-    del inner[place[-1]]
-    return json.dumps(data).encode()
-
-
-def _twice(content: bytes) -> bytes:
-    """The first key of the first object once more, at its end."""
-    start = content.index(b"{")
-    data, end = json.JSONDecoder().raw_decode(content.decode()[start:])
-    key = next(iter(data))
-    again = f", {json.dumps(key)}: {json.dumps(data[key])}}}".encode()
-    return content[: start + end - 1] + again + content[start + end :]
-
-
 def json_attacks() -> Iterator[Attack]:
     for name, file, place, values in LEAVES:
         for what, value in values.items():
-            outcome = ELSEWHERE.get((name, file, place, what), REFUSED)
             title = f"{' '.join(map(str, place))} is {what}"
-            yield Attack(name, file, title, partial(_rewrite, partial(_with_value, place, value)), outcome)
-    for file in (QUESTION, ACCURACIES, HUMAN, GPT2, BLOOM, CHATGPT, RESULTS, "a.jsonl"):
-        name = next(name for name, one in INPUTS.items() if file in one.files)
-        yield Attack(name, file, "a key twice", partial(_rewrite, _twice))
-    for field in (
-        "id",
-        "input_str",
-        "correct_token_str",
-        "generated_token_strs",
-        "generator_names",
-        "correct_logprobs",
-    ):
-        yield Attack("lm_game", QUESTION, f"no {field}", partial(_rewrite, partial(_without, (field,))))
-    for key in ("context", "original", "human"):
-        yield Attack("provo", HUMAN, f"no {key}", partial(_rewrite, partial(_without, ("1", "2", key))))
-    for key in ("1_0", " 2", "+2", "2.0", "-2", "\u0662", "1e1", "", "0x2"):
-        change = partial(_swap, b'"2": {"context"', json.dumps(key).encode() + b': {"context"')
-        yield Attack("provo", HUMAN, f"word {key!r}", partial(_rewrite, change))
-
-
-def _swap(old: bytes, new: bytes, content: bytes) -> bytes:
-    assert old in content, old
-    return content.replace(old, new, 1)
+            yield Attack(name, file, title, partial(_rewrite, partial(_with_value, place, value)))
 
 
 # ------------------------------------------------------------------------------------------------- archives, workbooks
@@ -297,47 +268,6 @@ def _member(
     return change
 
 
-def _book(change: Callable[[tiny_ranks.Sheet], Any]) -> Callable[[Path], None]:
-    def attack(path: Path) -> None:
-        rows = tiny_ranks.sheet(1)
-        changed = change(rows)
-        content = changed if isinstance(changed, bytes) else tiny_ranks.workbook(rows)
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("a/Saved Data reftext gpt-4 64.xlsx", content)
-
-    return attack
-
-
-def _cell(column: int, value: object) -> Callable[[tiny_ranks.Sheet], None]:
-    def change(rows: tiny_ranks.Sheet) -> None:
-        rows[2][column] = value
-
-    return change
-
-
-SHEET, BOOK = "xl/worksheets/sheet1.xml", "xl/workbook.xml"
-
-
-def _parts(change: Callable[[dict[str, bytes]], object]) -> Callable[[tiny_ranks.Sheet], bytes]:
-    """A workbook with its parts changed in place."""
-
-    def changed(rows: tiny_ranks.Sheet) -> bytes:
-        with zipfile.ZipFile(io.BytesIO(tiny_ranks.workbook(rows))) as given:
-            parts = {name: given.read(name) for name in given.namelist()}
-        change(parts)
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
-            for name, content in parts.items():
-                made.writestr(name, content)
-        return stream.getvalue()
-
-    return changed
-
-
-def _in_sheet(old: bytes, new: bytes, name: str = SHEET) -> Callable[[tiny_ranks.Sheet], bytes]:
-    return _parts(lambda parts: parts.update({name: _swap(old, new, parts[name])}))
-
-
 MEMBERS: dict[str, Callable[[Path], None]] = {
     "an absolute path": _member("/etc/passwd"),
     "a path upwards": _member("multi_comparisons/../../evil"),
@@ -352,86 +282,11 @@ MEMBERS: dict[str, Callable[[Path], None]] = {
     "a name that is there": _member("there", twice=True),
 }
 
-SHEETS: dict[str, Callable[[tiny_ranks.Sheet], Any]] = {
-    "a header and no row": lambda rows: rows.__delitem__(slice(1, None)),
-    "nothing": lambda rows: rows.clear(),
-    "another header": lambda rows: rows[0].__setitem__(0, "Other"),
-    "no sheet": _parts(lambda parts: parts.pop(SHEET)),
-    "no list of sheets": _parts(lambda parts: parts.pop(BOOK)),
-    "a second sheet": _in_sheet(b"</sheets>", b'<sheet name="B" sheetId="2" r:id="r1"/></sheets>', BOOK),
-    "no archive's end": lambda rows: tiny_ranks.workbook(rows)[:-9],
-    "an empty archive": lambda rows: b"PK\x05\x06" + b"\0" * 18,
-    "no workbook": lambda rows: b"PK\x03\x04 none",
-    "a number for a token": _cell(0, 7),
-    "a token for a score": _cell(4, "high"),
-    "no list": _cell(2, "a, b"),
-    "a program for a list": _cell(2, "__import__('os').getcwd()"),
-    "an empty list": _cell(2, "[]"),
-    "a list of numbers": _cell(2, "[1, 2]"),
-    "a shorter list": _cell(3, "[-1.0]"),
-    "a list of texts": _cell(3, "['-1.0', '-2.0']"),
-    "an endless number": _cell(3, "[" + ", ".join(["-1e999"] * 8) + "]"),
-    "a huge number": _cell(3, "[" + ", ".join(["-1" + "0" * 400] * 8) + "]"),
-    "booleans": _cell(3, "[" + ", ".join(["False"] * 8) + "]"),
-    "nested lists": _cell(2, "[" * 3000),
-    "a backslash": _cell(2, "['\\d']"),
-}
-
 
 def archive_attacks() -> Iterator[Attack]:
     for what, change in MEMBERS.items():
         yield Attack("lm_game zip", "a.zip", f"a member with {what}", change)
         yield Attack("rank_perplexity", WORKBOOKS, f"a member with {what}", change)
-    for what, sheet in SHEETS.items():
-        yield Attack("rank_perplexity", WORKBOOKS, f"a sheet with {what}", _book(sheet))
 
 
-# ------------------------------------------------------------------------------------------------- tables
-
-# of the tables of one's own `fuzz` changes every cell
-_COUNTS = ("", "2.7", "-1", "1_0", "3000000000", "1" + "0" * 400, "true", "nan", "inf", "x", "\u0662")
-
-CELLS: list[tuple[str, str, bytes, tuple[str, ...]]] = [
-    ("provo norms", NORMS, b"are,16", _COUNTS),
-    ("provo norms", NORMS, b"now,2", (*_COUNTS, "0", "1", "9")),
-    ("published", "mine.csv", b"0.50", ("", "x", "nan", "1_0", "1e3", "0.5.0")),
-]
-
-
-def _longer(content: bytes) -> bytes:
-    head, *rows = content.rstrip(b"\n").split(b"\n")
-    return b"\n".join([head, *(row + b",1" for row in rows)]) + b"\n"
-
-
-ROWS: dict[str, Change] = {
-    "a row with one field more": lambda content: content.rstrip(b"\n") + b",extra\n",
-    "a row with one field less": lambda content: content.rstrip(b"\n").rpartition(b",")[0] + b"\n",
-    "every row with one field more": _longer,
-    "a stray quotation mark": lambda content: _swap(b"\n", b'\n"', content),
-    "a column there twice": lambda content: b"\n".join(
-        line + b"," + line.split(b",")[0] for line in content.rstrip(b"\n").split(b"\n")
-    ),
-    "no column": lambda content: content.partition(b"\n")[2],
-    "a header and no row": lambda content: content.partition(b"\n")[0] + b"\n",
-    "20,000 columns": lambda content: b",".join(b"c%d" % n for n in range(20_000)) + b"\n" + b"," * 19_999,
-}
-
-
-def table_attacks() -> Iterator[Attack]:
-    for name, file, cell, values in CELLS:
-        for value in values:
-            new = cell.rpartition(b",")[0] + b"," + value.encode() if b"," in cell else value.encode()
-            yield Attack(
-                name, file, f"{cell.decode()!r} is {value[:20]!r}", partial(_rewrite, partial(_swap, cell, new))
-            )
-    for name, one in INPUTS.items():
-        for file in one.files:
-            if file.endswith(".csv"):
-                for what, change in ROWS.items():
-                    yield Attack(name, file, what, partial(_rewrite, change))
-    yield Attack("ranking gz", "r.csv.gz", "cut off", partial(_rewrite, lambda content: content[:-20]))
-    bomb = partial(_rewrite, lambda content: gzip.compress(b"\n" * 50_000_000, compresslevel=1))
-    yield Attack("ranking gz", "r.csv.gz", "a bomb of lines", bomb)
-
-
-ATTACKS = [*byte_attacks(), *json_attacks(), *archive_attacks(), *table_attacks()]
+ATTACKS = [*byte_attacks(), *json_attacks(), *archive_attacks()]

@@ -271,12 +271,6 @@ KINDS: dict[str, Kind] = {
         *(partial(weights, "count"), ex.cloze_study, named(ex.cloze_table)),
         *(of("context_id", "~response", "", "#count"), in_cloze, ("context_id",), ("response",), ("count",)),
     ),
-    "shares": Kind(
-        *(partial(weights, "proportion"), ex.cloze_study, named(ex.cloze_table)),
-        *(of("context_id", "~response", "", "#proportion"), in_cloze, ("context_id",), ("response",)),
-        real=("proportion",),
-        scaled="proportion",
-    ),
     "wide": Kind(
         *(wide, partial(ex.cloze_study, **WIDE), named(ex.cloze_table, **WIDE), said_wide, in_cloze, ("who",)),
         words=("S1", "S2", "S3"),

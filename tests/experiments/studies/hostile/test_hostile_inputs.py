@@ -16,8 +16,7 @@ import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
-from tests.experiments.studies.hostile.attacks import ATTACKS, REFUSED, SAME, TOLD, Attack
-from tests.experiments.studies.hostile.inputs import INPUTS
+from tests.experiments.studies.hostile.attacks import ATTACKS, INPUTS, REFUSED, SAME, TOLD, Attack
 
 SECONDS = 20
 """A loader that takes longer with a tiny file waits for ever."""
