@@ -1,4 +1,4 @@
-"""What tests of experiments share: tiny models with texts, the key of an endpoint, and a reader's look at every result."""
+"""What tests of experiments share: tiny models with texts, the key of an endpoint, a look at every result."""
 
 from __future__ import annotations
 
