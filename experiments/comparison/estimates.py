@@ -31,7 +31,7 @@ from shannon_game.experiments.harness.figures import player_colours, player_labe
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.settings import Count, Group, Names
 
-XLABEL = "perplexity per token (log scale)"
+XLABEL = "perplexity per token"
 
 _ROUNDINGS = {"none": "as given", "interface": "rounded to 11 values"}
 
