@@ -22,7 +22,6 @@ from shannon_game.inference.posterior.arviz_adapter import (
 )
 
 az = pytest.importorskip("arviz", reason="the posterior is of the type that ArviZ uses")
-ROOT = Path(__file__).parents[3]
 DRAWS = ("chain", "draw")
 
 
