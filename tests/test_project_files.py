@@ -55,11 +55,3 @@ def test_hosted_tests_and_the_guide_name_sessions_that_exist():
     named = {name for names in re.findall(r"`nox -s ([^`]+)`", guide) for name in names.split()}
     assert named
     assert named <= sessions()
-
-
-def test_constraints_of_the_sessions_exist():
-    pins = re.search(
-        r"^PINS = (\{.*?\})", (ROOT / "noxfile.py").read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-    )
-    assert pins is not None
-    assert all((ROOT / name).is_file() for name in ast.literal_eval(pins[1]).values())

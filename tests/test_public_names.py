@@ -78,8 +78,3 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
     for package, name in ((models, "ard_model"), (inference, "fit_participants")):
         with pytest.raises(InputError, match=rf"{package.__name__}\.{name}: pymc not installed.*\[bayes\]"):
             package.__getattr__(name)
-
-
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="fit_everything"):
-        inference.fit_everything  # noqa: B018

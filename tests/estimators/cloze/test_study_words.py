@@ -16,7 +16,6 @@ from shannon_game.estimators.cloze.words import FAILED, WORD_RULES, WordRules
 from shannon_game.estimators.errors import InputError
 
 CLEAN, NONE = WORD_RULES["clean"], WORD_RULES["none"]
-KEEPS_BLANKS = WordRules("blanks", blank="keep")
 
 WORDS = ["The", "the", "dog", "", FAILED, "?", "cat", "Cow", "emu"]
 # (item, string, count)

@@ -12,8 +12,6 @@ from shannon_game.estimators.comparison.planning.questions import known_contexts
 from shannon_game.estimators.comparison.scaled_bridge import even_slopes, pool_errors
 from tests.oracles.bridge import scaled_bridge_scores
 
-EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
-
 
 def contexts(n: int, vocab: int, seed: int, spread: float = 1.0):
     """Contexts whose belief is the generator's with noise."""

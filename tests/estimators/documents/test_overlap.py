@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,3 +22,10 @@ def slow(text: str, training: list[str], n: int) -> tuple[int, int]:
 def test_against_a_search_of_strings(text: str, training: list[str], n: int) -> None:
     found = ngram_overlap([text], training, n=n)
     assert (int(found.n_ngrams[0]), int(found.n_shared[0])) == slow(text, training, n)
+
+
+def test_by_hand() -> None:
+    found = ngram_overlap(["One two, three. FOUR", "five six", "one two"], ["zero one two three", "x"], n=3)
+    assert found.n_ngrams.tolist() == [2, 0, 0]
+    assert found.n_shared.tolist() == [1, 0, 0]
+    np.testing.assert_array_equal(found.share, [0.5, np.nan, np.nan])

@@ -141,3 +141,24 @@ def test_only_the_bootstrap_covers_where_people_and_documents_differ() -> None:
         inside["bootstrap"] += found.lower <= 0.5 <= found.upper
     assert inside["wilson"] < 0.6 * 200
     assert inside["bootstrap"] > 0.89 * 200
+
+
+def test_practice_intervals_are_quantiles_over_people_drawn_again() -> None:
+    correct, who = [0, 1, 1, 0, 0, 1, 1, 0, 1], list("bbbaaccca")
+    before = [0, 1, 5, 0, 2, 0, 3, 4, 7]
+    curve = practice_curve(
+        correct, who, before, starts=[0, 3], rng=np.random.default_rng(4), n_replicates=40, probability=0.8
+    )
+    assert curve.n_to.tolist() == [2, 7]
+    drawn = np.random.default_rng(4).multinomial(3, [1 / 3] * 3, size=40)
+    own = {name: np.mean([c for c, w in zip(correct, who, strict=True) if w == name]) for name in "abc"}
+    rows = list(zip(correct, who, before, strict=True))
+    for column, inside in enumerate((lambda n: n < 3, lambda n: n >= 3)):
+        excess = []
+        for times in drawn:
+            weight = dict(zip("abc", times, strict=True))
+            kept = [(weight[w], c - own[w]) for c, w, n in rows if inside(n)]
+            total = sum(times for times, _ in kept)
+            excess.append(sum(times * value for times, value in kept) / total)
+        assert curve.excess_lower[column] == pytest.approx(np.quantile(excess, 0.1))
+        assert curve.excess_upper[column] == pytest.approx(np.quantile(excess, 0.9))

@@ -1,20 +1,18 @@
 """An OpenAI-style endpoint over a real causal language model: plain transformers, one question at a time.
 
 Nothing of ``shannon_game.inference.lm`` computes its answers: what comes through it is compared with what the engine
-says. Run it with SmolLM2 by ``python -m tests.inference.api.model_server PORT``.
+says.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from http.server import ThreadingHTTPServer
 from typing import Any
 
 import torch
 
 from shannon_game.inference.lm.language_model import LanguageModel
-from tests.inference.api.fake_server import FakeEndpoint, handler, never
+from tests.inference.api.fake_server import FakeEndpoint, never
 
 
 class ModelEndpoint(FakeEndpoint):
@@ -116,20 +114,3 @@ def listed_plain(positions: list[tuple[str, list[tuple[str, float]]]]) -> dict[s
         for text, value in ranked:
             top[-1].setdefault(text, value)
     return {"tokens": [token for token, _ in positions], "top_logprobs": top}
-
-
-def main() -> None:
-    """Serve SmolLM2 on this machine until the process ends."""
-    from shannon_game.inference.lm.loading import load_language_model
-    from shannon_game.inference.lm.settings import ModelSettings
-
-    torch.set_num_threads(1)
-    model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>", device="cpu"))
-    endpoint = ModelEndpoint(model, "smollm2")
-    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), handler(endpoint))
-    print(f"http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
-    server.serve_forever()
-
-
-if __name__ == "__main__":
-    main()

@@ -9,8 +9,9 @@ from shannon_game.estimators.comparison import ParticipantPopulation
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_fit import ParticipantFit, fit_participants
-from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, unusual_participants
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, unusual_participants
 from shannon_game.models.comparison.participant_data import participant_data, without_participants
+from shannon_game.models.comparison.participants import ParticipantPriors
 from tests.models.comparison.participant_studies import believers, with_reports
 
 
@@ -57,3 +58,16 @@ def test_unusual_participants_live_at_the_ends_alone() -> None:
     for wrong in ({"mostly": 1.2}, {"typically": 0.0}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             unusual_participants(data, **wrong)
+
+
+def test_scaled_priors_leave_medians() -> None:
+    default = ParticipantPriors()
+    wide = scaled_priors(default, 2)
+    # medians, the prior of a share, and what nothing is learned about
+    places = {"spread", "noise", "lapse", "slope_sd", "bias_sd", "noise_sd", "target_spread", "form", "uninformed"}
+    places |= {"half_alpha", "half_beta"}
+    for name, value in vars(default).items():
+        assert getattr(wide, name) == (value if name in places else 2 * value), name
+    for factor in (0.0, float("nan")):
+        with pytest.raises(InputError, match="factor"):
+            scaled_priors(default, factor)

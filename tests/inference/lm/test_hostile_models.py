@@ -139,7 +139,6 @@ def tokenizer(**model: Any) -> Spoil:
     return spoil
 
 
-DEEP = "[" * 100_000
 NO_SUCH_TOKEN = {
     "type": "TemplateProcessing",
     "single": [{"SpecialToken": {"id": "nosuch", "type_id": 0}}],

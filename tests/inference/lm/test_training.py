@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.answer_labels import LabelledContext, answer_loss, collate_answers
+from shannon_game.inference.lm.answer_labels import LabelledContext, answer_loss, collate_answers, set_trainable
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.minimal_model import (
     ShapeSettings,
@@ -213,3 +213,24 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, tokenizer: Any
         other.wait(timeout=60)
     assert trained(folder, tokenizer, blocks, n_steps=1).n_steps_now == 1
     assert sorted(path.name for path in folder.iterdir()) == ["model"]
+
+
+def test_what_trains(model: LanguageModel) -> None:
+    module = model.module
+    n_all = set_trainable(module, "all")
+    n_last = set_trainable(module, "last_blocks", n_last_blocks=1)
+    n_norms = set_trainable(module, "last_norms", n_last_blocks=1)
+    names = {name for name, its in module.named_parameters() if its.requires_grad}
+    # two of the last block and the one after it, 32 numbers each
+    assert n_norms == 96
+    assert names == {
+        "model.layers.1.input_layernorm.weight",
+        "model.layers.1.post_attention_layernorm.weight",
+        "model.norm.weight",
+    }
+    assert n_norms < n_last < n_all == module.num_parameters()
+    with pytest.raises(InputError, match="the module has 2 blocks"):
+        set_trainable(module, "last_norms", n_last_blocks=3)
+    with pytest.raises(InputError, match="trainable"):
+        set_trainable(module, "some")
+    module.requires_grad_(requires_grad=False)

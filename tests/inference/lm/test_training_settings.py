@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shannon_game.inference.lm.answer_labels import LABELS, label_shares
 from shannon_game.inference.lm.training import last_checkpoint
-from shannon_game.inference.lm.training_settings import example_order
+from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
 from shannon_game.inference.manifest import SCRATCH, seal
 
 
@@ -56,3 +56,9 @@ def test_labels_sum_to_one_and_are_of_words_that_were_given(counts: dict[str, fl
         assert list(shares.values()) == [1.0]
         if labels == "majority":
             assert counts[next(iter(shares))] == max(counts.values())
+
+
+@pytest.mark.parametrize(("n_epochs", "n_steps", "steps"), [(1, None, 3), (2, None, 5), (1, 7, 7)])
+def test_steps(n_epochs: int, n_steps: int | None, steps: int) -> None:
+    """Ten examples in batches of four: the last batch of an epoch goes on with the next."""
+    assert TrainingSettings(n_epochs=n_epochs, n_steps=n_steps, batch_size=2, n_accumulated=2).steps(10) == steps

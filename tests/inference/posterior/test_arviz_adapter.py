@@ -17,11 +17,11 @@ from shannon_game.inference.posterior.arviz_adapter import (
     group_names,
     psis_loo,
     read,
+    thin,
     write,
 )
 
 az = pytest.importorskip("arviz", reason="the posterior is of the type that ArviZ uses")
-ROOT = Path(__file__).parents[3]
 DRAWS = ("chain", "draw")
 
 
@@ -90,3 +90,11 @@ def test_both_generations_give_the_same_numbers() -> None:
     np.testing.assert_allclose(elpd, [-5.238, -3.537], atol=0.006)
     np.testing.assert_allclose(pareto_k, [1.566, 1.35], atol=0.01)
     assert p_loo == pytest.approx(7.462, abs=0.01)
+
+
+def test_only_draws_of_the_sampler_are_thinned() -> None:
+    thinned = thin(from_groups(small_groups()), 10)
+    assert group(thinned, "posterior")["draw"].values.tolist() == [5, 15, 25, 35, 45]
+    assert group(thinned, "sample_stats").sizes["draw"] == 5
+    assert group(thinned, "posterior_predictive").sizes["draw"] == 5
+    xr.testing.assert_identical(group(thinned, "observed_data"), small_groups()["observed_data"])
