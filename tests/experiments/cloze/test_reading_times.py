@@ -248,3 +248,19 @@ def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) 
     after = reading_times(exact, **given).tables["items"]["surprisal_nats_m"]
     assert after[2] == 0.25
     np.testing.assert_allclose(after.drop(2), before.drop(2))
+
+
+def test_a_baseline_model_is_a_control_of_all_others(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    words = written_words(tmp_path, rng)
+    read_by_people(words, rng).to_csv(tmp_path / "times.csv", index=False)
+    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "columns": {"participant": "who"}}
+    table = reading_times(texts_of(words), **given, baseline=["exact"]).table
+    # noise says nothing beside what the times were made of
+    assert table["player"].tolist() == ["noisy"]
+    assert abs(table["slope"][0]) < 4 * table["slope_se"][0] < 2
+    alone = reading_times(texts_of(words), **given, players=["noisy"]).table
+    assert alone["slope"][0] > 5 * alone["slope_se"][0]
+    assert table["gain_nats"][0] < 0.5 * alone["gain_nats"][0]
+    with pytest.raises(InputError, match="model 'unigram'"):
+        reading_times(texts_of(words), **given, baseline=["unigram"])

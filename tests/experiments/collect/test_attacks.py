@@ -24,6 +24,7 @@ import shannon_game.experiments.collect.visit as visit
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.deletion import forget
 from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.export import chosen_study, write_exports
 from shannon_game.experiments.collect.games.comparison import Comparison
 from shannon_game.experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
 from shannon_game.experiments.collect.server import app
@@ -266,6 +267,8 @@ def test_an_attack_is_refused(site: Site, visitor: Visitor, attack: Do, status: 
     assert "<script>" not in response.text
     assert response.headers["x-content-type-options"] == "nosniff"
     assert response.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert "frame-ancestors 'none'" in response.headers["content-security-policy"]
+    assert response.headers["x-frame-options"] == "DENY"
     if response.status_code == 303:
         # the way on is one of our pages
         assert re.fullmatch(r"/[a-z/-]*(\?order=\d+)?", response.headers["location"])
@@ -574,3 +577,20 @@ def test_a_copy_of_the_experimenters_cookie_ends_with_the_login(visitor: Visitor
     assert with_cookie(visitor, copied, "/admin", ADMIN_COOKIE).status_code == 200
     assert visitor.post("/admin/logout").status_code == 303
     assert with_cookie(visitor, copied, "/admin", ADMIN_COOKIE).status_code == 303
+
+
+def test_words_in_exports_run_nowhere(site: Site, tmp_path: Path) -> None:
+    who = Visitor(site).begin("cloze")
+    for word in ("=1+1", "@SUM(1)", "+1", "-1"):
+        if who.page.status_code == 200 and instruction(who.page) is None:
+            who.answer(word=word)
+            who.page = who.get("/play")
+    with site.database.read() as transaction:
+        written = write_exports(transaction, chosen_study(transaction), tmp_path)
+    cells = [cell for path in written for cell in re.split(r"[,\n]", path.read_text(encoding="utf-8"))]
+    assert "'=1+1" in cells
+    numbers = re.compile(r"-?\d+(\.\d+)?(e[+-]\d+)?")
+    risky = [cell for cell in cells if cell.startswith(("=", "+", "-", "@")) and not numbers.fullmatch(cell)]
+    assert risky == []
+    admins = Visitor(site).login().get("/admin/answers.csv").text
+    assert not re.search(r"(^|,)[=@]", admins, re.MULTILINE)

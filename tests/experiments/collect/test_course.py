@@ -78,6 +78,7 @@ def test_who_fails_the_rules_so_often_is_sent_back_in_the_first_part_alone(
     blocks = tuple(BlockSettings(game=game, n_questions=1, training_rounds=0) for game in ("cloze", "bets"))
     made = site(database, blocks=blocks, comprehension_tries=2, recruiter=recruiter, n_sessions=1)
     ann = at_rules(made, "cloze", ANN)
+    ann.post("/instructions")
     page = ann.post("/instructions")
     assert page.url.path == "/screened"
     assert 'href="https://example.org/out?id=ann"' in page.text

@@ -236,3 +236,15 @@ def test_what_is_no_log_mean(own: Any, message: str) -> None:
 def test_rounding_experiment_takes_the_chosen_scheme_too() -> None:
     table = run_experiment("+exp=perplexity", "vary=rounding", "rounding=fine_ends", *TINY).table
     assert list(dict.fromkeys(table["rounding"])) == ["none", "interface", "coarse", "coarser", "fine_ends"]
+
+
+def test_derived_columns_follow_from_the_repeats() -> None:
+    result = run_experiment("+exp=perplexity", "vary=sample_size", *TINY, "experiment.interval=.8")
+    for record in result.table.to_dict("records"):
+        errors = result.dataset["error_nats"].sel(player=record["player"], n=record["n"]).to_numpy()
+        truth, base = record["true_gap_nats"], record["reference_loss_nats"]
+        assert record["error_nats"] == pytest.approx(errors.mean())
+        assert record["gap_nats"] == pytest.approx(truth + errors.mean())
+        assert record["error_lower_nats"] == pytest.approx(np.quantile(errors, 0.1))
+        assert record["perplexity_lower"] == pytest.approx(np.exp(truth + base + np.quantile(errors, 0.1)))
+        assert record["perplexity_upper"] == pytest.approx(np.exp(truth + base + np.quantile(errors, 0.9)))

@@ -12,6 +12,9 @@ import xarray as xr
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.sbc import (
     SBC_COLUMNS,
+    _warnings,
+    judged_quantities,
+    quantities_outside,
 )
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -106,3 +109,23 @@ def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, 
 def test_mistakes_are_named(overrides: tuple[str, ...], part: str) -> None:
     with pytest.raises(InputError, match=part):
         result_of(*QUICK, *overrides)
+
+
+def test_bands_for_all_quantities_together_are_wider() -> None:
+    """Ranks whose p-value is between 5% over the number of quantities and 5%: the default gate lets them pass."""
+    every = np.arange(64)
+    narrow = (0.85 * every + 4).astype(int)
+    rows = [
+        {"quantity": name, "rank": rank, "ess": 100.0, "converged": True}
+        for name, ranks in (("a", narrow), ("b", every), ("c", every))
+        for rank in ranks
+    ]
+    table = judged_quantities("model", pd.DataFrame(rows), 63, 0.95)
+    assert tuple(table.columns) == SBC_COLUMNS
+    assert 0.05 / 3 < table["p_value"][0] < 0.05
+    assert table["inside"].tolist() == [False, True, True]
+    assert table["inside_together"].all()
+    assert quantities_outside(table, "each") == ["a"]
+    assert quantities_outside(table, "together") == []
+    warned = _warnings(table.assign(n_unconverged=0), [], 200)
+    assert "inside those of all quantities together" in warned[0]

@@ -10,7 +10,7 @@ import pytest
 
 from shannon_game import lm_game, perplexity, simulated
 from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
-from shannon_game.experiments.comparison.token_classes import class_table, token_classes
+from shannon_game.experiments.comparison.token_classes import FACTORS, class_table, item_levels, token_classes
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,13 @@ def test_the_game_s_people_lose_on_words(lm_game_root: Path) -> None:
     assert word["true_gap_nats"] == pytest.approx(1.21, abs=0.005)
     assert word["human_minus_player_nats"] == pytest.approx(0.97, abs=0.005)
     assert table.loc[("human", "word"), "contribution_nats"] == pytest.approx(1.27, abs=0.005)
+
+
+def test_levels_by_hand() -> None:
+    targets = [" the"] * 10 + [" cat", " cat", " dog"]
+    contexts = ["one two", "one two three"] * 5 + ["a b c d e", "a b c d", ""]
+    found = item_levels(pd.DataFrame({"context": contexts, "target": targets}), (2, 4))
+    assert tuple(found) == FACTORS
+    assert found["frequency"].tolist() == ["10 times or more"] * 10 + ["2 to 9 times"] * 2 + ["once"]
+    expected = ["0 to 2 words", "3 to 4 words"] * 5 + ["5 words or more", "3 to 4 words", "0 to 2 words"]
+    assert found["context"].tolist() == expected

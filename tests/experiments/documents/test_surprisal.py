@@ -309,3 +309,11 @@ def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
     assert any("n: 1 words and marks are unknown" in warning for warning in result.warnings)
     regions = result.tables["regions"].query("model == 'n'")["surprisal_nats"]
     np.testing.assert_allclose(regions, [-np.log(expected[:2]).sum(), np.nan])
+
+
+def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"text": ["Rain fell on it."], "first": [2], "end": [9]})
+    result = experiments.surprisal(
+        text_study(table, regions=("first", "end")), models=[str(root / "a")], store=tmp_path
+    )
+    assert np.isnan(result.tables["regions"]["surprisal_bits"]).tolist() == [True]

@@ -16,7 +16,7 @@ from shannon_game.estimators.bets.examples import bet_study
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.examples import guess_study
-from shannon_game.experiments.harness.bundle_checks import check_bundle
+from shannon_game.experiments.harness.bundle_checks import check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -135,3 +135,13 @@ def test_checks_of_what_may_be_shared():
     assert checks[1].found.startswith("items.csv, row 2, modal_answer: an e-mail address")
     assert "zoe@" not in checks[1].found
     assert "items.csv: modal_answer" in checks[2].found
+
+
+@pytest.mark.parametrize("study", ["lm_game", "provo", "rank_perplexity"])
+def test_texts_without_a_licence_stay_at_home(study):
+    tables = {"items": pd.DataFrame({"item": [1], "context": ["once upon"], "target": ["a"], "tvd": [0.5]})}
+    kept, left_out = without_texts(study, tables)
+    assert list(kept["items"]) == ["item", "tvd"]
+    assert left_out == ["items.csv: context", "items.csv: target"]
+    assert check_bundle(study, kept, left_out=left_out)[2].verdict == "warn"
+    assert without_texts("mine", tables)[0]["items"].equals(tables["items"])

@@ -20,6 +20,7 @@ from shannon_game.experiments.planning.settings import (
     Costs,
     DesignPoint,
     DesignSettings,
+    n_people,
     people_minutes,
 )
 from shannon_game.experiments.planning.worlds import (
@@ -236,3 +237,17 @@ def test_a_summary_by_hand() -> None:
     assert said["p_width"] == 0.5
     assert said["width"] == pytest.approx(2 * 1.6464 * 0.15, rel=1e-3)
     assert said["p_right_order"] == 0.5
+
+
+def test_people_fill_sessions_and_an_items_questions() -> None:
+    bridge = DesignPoint("bridge", 60, "slider", n_draws=8, n_answers=6, n_comparisons=14)
+    assert n_people(bridge, 900.0, Costs()) == 30
+    assert n_people(bridge, 10.0, Costs()) == 20
+    assert n_people(DesignPoint("bets", 10, n_bets=1), 10.0, Costs()) == 12
+
+
+def test_money_is_a_budget_too(contexts: xr.Dataset) -> None:
+    changes = {"games": "bets", "contexts": (20, 40), "bets": 1, "n_screen": 3, "n_replicates": 3}
+    table = design(contexts, budget_minutes=None, budget_money=10.0, **changes).table
+    np.testing.assert_allclose(table["money"], table["minutes"] / 60 * 30)
+    assert table["in_budget"].tolist() == [True, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,16 @@ def test_documents_of_the_game_in_every_layout(archive: str | None, tmp_path: Pa
     some = game(root, documents=[2, 9])
     assert some["document"].values.tolist() == ["doc2", "doc9"]
     assert "token" not in some
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9.txt", b"two\nlines.txt", b"sub\xff/a.txt", b"\x1b[2J.txt"])
+def test_a_name_that_cannot_be_printed_is_refused(name: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "given" / os.fsdecode(name)
+    path.parent.mkdir(parents=True)
+    path.write_text("Hi.")
+    for given in (tmp_path / "given", path):
+        if given == path and given.name.isprintable():
+            continue
+        with pytest.raises(InputError, match=r"has a name that is no printable UTF-8") as caught:
+            texts(path=given)
+        assert str(caught.value).isprintable()
