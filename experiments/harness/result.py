@@ -84,9 +84,9 @@ class ExperimentResult:
 
     @property
     def answer(self) -> str:
-        """What `text` says in bold, and in a list, without marks: what the command prints."""
+        """What the command prints: what `text` says in bold and in lists, or else its first paragraph."""
         parts = [part for part in self.text.strip().split("\n\n") if part.startswith(("**", "- "))]
-        return "\n".join(parts).replace("**", "")
+        return "\n".join(parts or self.text.strip().split("\n\n")[:1]).replace("**", "")
 
     @property
     def posterior(self) -> Any:
@@ -185,7 +185,10 @@ def experiment(
                     study = reads(study)
                 if not is_dataset(study):
                     made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
-                    problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset), as from {made}"
+                    problem = (
+                        f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
+                        + f", as from {made}" * bool(made)
+                    )
                     raise InputError(problem, source=function.__name__, field="study")
                 try:
                     return _as_called(function(study, _settings(settings_class, settings, changes)))
@@ -230,7 +233,10 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
         @wraps(function)
         def call(settings: S | None = None, **changes: Any) -> xr.Dataset:
             with spoken():
-                return function(_settings(settings_class, settings, changes))
+                try:
+                    return function(_settings(settings_class, settings, changes))
+                except FileNotFoundError as error:
+                    raise InputError("no such file", source=error.filename) from error
 
         kinds = kinds_of("study", function.__name__)
         return cast("Loader[S]", complete(call, settings_class, OF_LOADER.format(" or ".join(kinds) or "validated")))

@@ -155,7 +155,7 @@ def _counts(jobs: Sequence[SweptJob]) -> str:
 
 def _figure(table: pd.DataFrame, title: str, draw: SweepFigure | None) -> Figure | None:
     columns = [str(name) for name in table.columns]
-    floats = [name for name in columns if table[name].dtype.kind == "f" and not name.startswith("sweep.")]
+    floats = [name for name in columns if table[name].dtype.kind == "f" and not name.startswith(("sweep.", "n_"))]
     value = next((name for name in ("perplexity", "gap_nats", *floats) if name in columns), None)
     done = table[table["status"] == "ok"]
     if value is None or done.empty or not done[value].notna().any():

@@ -102,6 +102,10 @@ def _draw_series(axes: Axes, rows: pd.DataFrame, value: str, *, connect: bool, *
     # several values at one place are no line
     look |= {"linestyle": "-" if connect and rows["x"].is_unique else "none", "markerfacecolor": face}
     y = rows[value].to_numpy(dtype=float)
+    # marks that are shifted do not count for matplotlib's limits
+    low, high = (y, y) if bars is None else (y - bars[0], y + bars[1])
+    axes.update_datalim(np.column_stack([np.tile(rows["x"], 2), np.concatenate([low, high])]))
+    axes.autoscale_view(scalex=False)
     axes.errorbar(rows["x"], y, yerr=bars, markersize=4.5, linewidth=0.9, elinewidth=1, capsize=2, **look)  # type: ignore[arg-type]
 
 
