@@ -145,25 +145,21 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
 def test_what_misses_the_gate_is_sampled_longer_twice_at_most(
     more_draws: int, passes: list[bool], sampled: list[int], n_divergent: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings, verdicts = BayesianSettings(sampler={"draws": 100, "target_accept": 0.9}), iter(passes)
+    settings = BayesianSettings(sampler={"draws": 100, "target_accept": 0.9})
+    verdicts = (SimpleNamespace(passed=each, n_divergent=n_divergent) for each in passes)
     given: list[dict[str, Any]] = []
-
     monkeypatch.setattr(
         "shannon_game.inference.posterior.sampling.sample", lambda _, **arguments: given.append(arguments)
     )
     for name in ("word_pair_model", "word_pair_density", "written_model", "set_word_pairs"):
         monkeypatch.setattr(tvd_bayes, name, lambda *_, **__: None)
-
-    def verdict(*_: Any) -> SimpleNamespace:
-        return SimpleNamespace(passed=next(verdicts), n_divergent=n_divergent)
-
     made = SimpleNamespace(judged=lambda: None)
     monkeypatch.setattr(tvd_bayes, "tvd_posterior", lambda idata, *_, **__: made)
-    monkeypatch.setattr(tvd_bayes, "check_convergence", verdict)
+    monkeypatch.setattr(tvd_bayes, "check_convergence", lambda *_: next(verdicts))
     counts = count_words(np.zeros(2, int), np.array([0, 1]), np.array([3, 2]), n_contexts=1)
     fit = tvd_bayes.WordPairFits(settings, more_draws=more_draws).fit(counts, counts, "a test")
     assert [each["draws"] for each in given] == [100 * times for times in sampled]
     # after divergent draws the steps are shorter
-    halved = 2.0 ** np.arange(len(sampled)) if n_divergent else 1.0
-    np.testing.assert_allclose([1 - each["target_accept"] for each in given], 0.1 / (halved * np.ones(len(sampled))))
+    steps = [0.1 / (2**at if n_divergent else 1) for at in range(len(sampled))]
+    np.testing.assert_allclose([1 - each["target_accept"] for each in given], steps)
     assert fit.convergence.passed == passes[-1]
