@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +13,11 @@ import pytest
 import xarray as xr
 
 from shannon_game import cloze_simulated, improve, tvd
+from shannon_game.estimators.cloze.distributions import count_words
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.tvd import posterior as tvd_bayes
 from shannon_game.experiments.cloze.tvd.figures import differences_figure, full_panels, reliability_figure, tvd_figure
+from shannon_game.experiments.harness.bayes import BayesianSettings
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -130,3 +135,31 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
             assert figure is not None
             figure.savefig(tmp_path / "again.png", dpi=30)
         assert len(figure.axes) == 3
+
+
+@pytest.mark.parametrize(
+    ("more_draws", "passes", "sampled"),
+    [(4, [True], [1]), (4, [False, True], [1, 4]), (4, [False] * 3, [1, 4, 8]), (1, [False], [1])],
+)
+@pytest.mark.parametrize("n_divergent", [0, 3])
+def test_what_misses_the_gate_is_sampled_longer_twice_at_most(
+    more_draws: int, passes: list[bool], sampled: list[int], n_divergent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = BayesianSettings(sampler={"draws": 100, "target_accept": 0.9})
+    verdicts = (SimpleNamespace(passed=each, n_divergent=n_divergent) for each in passes)
+    given: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        "shannon_game.inference.posterior.sampling.sample", lambda _, **arguments: given.append(arguments)
+    )
+    for name in ("word_pair_model", "word_pair_density", "written_model", "set_word_pairs"):
+        monkeypatch.setattr(tvd_bayes, name, lambda *_, **__: None)
+    made = SimpleNamespace(judged=lambda: None)
+    monkeypatch.setattr(tvd_bayes, "tvd_posterior", lambda idata, *_, **__: made)
+    monkeypatch.setattr(tvd_bayes, "check_convergence", lambda *_: next(verdicts))
+    counts = count_words(np.zeros(2, int), np.array([0, 1]), np.array([3, 2]), n_contexts=1)
+    fit = tvd_bayes.WordPairFits(settings, more_draws=more_draws).fit(counts, counts, "a test")
+    assert [each["draws"] for each in given] == [100 * times for times in sampled]
+    # after divergent draws the steps are shorter
+    steps = [0.1 / (2**at if n_divergent else 1) for at in range(len(sampled))]
+    np.testing.assert_allclose([1 - each["target_accept"] for each in given], steps)
+    assert fit.convergence.passed == passes[-1]

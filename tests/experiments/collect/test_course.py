@@ -144,6 +144,30 @@ def test_a_training_round_is_asked_until_it_is_right_and_at_most_so_often(databa
     assert state == {"go_on": "play", "screen_out": "screened"}[failed]
 
 
+def test_in_the_training_the_right_token_gets_more_than_half_and_the_right_word_a_chip(database: Database) -> None:
+    made = site(database, training_rounds=1, training_tries=3, training_failed="screen_out")
+    better, comparer = started(made, "bets", BO), started(made, "comparison", ANN)
+    with database.read() as transaction:
+        layout = transaction.scalars(select(Assignment.layout).where(Assignment.session_id == 2)).one()
+    wrong, right = ("40", "60") if layout["target_side"] == "A" else ("60", "40")
+    # half is not more than half
+    for given, n_trained in (("50", 0), (wrong, 0), (right, 1)):
+        comparer.get("/play")
+        comparer.answer(given)
+        assert visits(database)[1].n_trained == n_trained
+    for word, n_trained in (("zebra", 0), (target_of(database, "bo"), 1)):
+        better.get("/play")
+        better.answer(word)
+        assert visits(database)[0].n_trained == n_trained
+    for game, given in (("comparison", "50"), ("bets", "zebra")):
+        player = started(made, game)
+        for _ in range(3):
+            assert visits(database)[-1].state == "training"
+            player.get("/play")
+            player.answer(given)
+        assert visits(database)[-1].state == "screened"
+
+
 def test_a_second_try_at_a_guessing_round_begins_without_the_guesses_of_the_first(database: Database) -> None:
     player = started(site(database, training_rounds=1, most_guesses=2), "guess_until_right", ANN)
     for word in ("zebra", "xylophone"):

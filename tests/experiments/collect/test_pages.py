@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +13,12 @@ from sqlalchemy import func, select, text
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.strings import _LANGUAGES as LANGUAGES
+from shannon_game.experiments.collect.strings import read_strings
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from tests.experiments.collect.players import Player, csrf_of, logged_in, order_of
 
@@ -46,6 +52,45 @@ def test_a_game_is_played_from_consent_to_completion_code(database: Database, ga
     assert [row[0].correct for row in rows if row[2].attention] == [True]
     assert sum(not row[1].training and not row[2].attention for row in rows) == 4
     assert all(row[0].server_ms is not None and row[0].page_version for row in rows)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_pages_and_texts_have_the_direction_of_their_language(
+    database: Database, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A language from right to left is added by its file alone; a text has its own direction."""
+    english = (LANGUAGES / "en.yaml").read_text(encoding="utf-8")
+    for name, direction in (("en", "ltr"), ("ar", "rtl")):
+        own = english.replace("direction: ltr", f"direction: {direction}")
+        (tmp_path / f"{name}.yaml").write_text(own, encoding="utf-8")
+    monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
+    read_strings.cache_clear()
+    try:
+        settings = CollectSettings(n_questions=1, attention_share=0, languages=("ar",), text_language="he")
+        player = Player(app(settings, collect_demo(), database), game)
+    finally:
+        read_strings.cache_clear()
+    player.to_play()
+    for page in (player.page, player.answer("50" if game == "comparison" else " the")):
+        assert '<html lang="ar" dir="rtl">' in page.text
+        texts = re.findall(r'<(?:section class="con|bdi class="tok|input [^>]*name="(?:word|token))[^>]*>', page.text)
+        assert {('dir="auto"' in tag, 'lang="he"' in tag) for tag in texts} == {(True, True)}
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_page_is_played_by_its_form_alone(database: Database, game: str) -> None:
+    """What a browser without JavaScript sends: the fields of the form as they stand there."""
+    settings = CollectSettings(n_questions=1, training_rounds=0, attention_share=0, most_guesses=1)
+    player = Player(app(settings, collect_demo(), database), game)
+    player.to_play()
+    form, given = read_page(player.page.text, "/play").forms[0], player.form("70" if game == "comparison" else " the")
+    assert re.search(r'<form method="post" action="/play".*<button>.*</form>', player.page.text, re.DOTALL)
+    assert all(name in form.asked or value in form.choices[name] for name, value in given.items())
+    player.page = player.client.post(form.action, data=form.fields | given)
+    assert 'href="/play"' in player.page.text
+    (answer,) = [row[0] for row in answers(database) if not row[0].automatic]
+    assert answer.client_ms is None is not answer.server_ms
+    assert player.get("/play").url.path == "/after"
 
 
 def test_the_score_is_the_rule_of_the_game(database: Database) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
+from shannon_game.estimators.comparison.simulation.participants import LAPSE_REPORTS
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
-from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS
+from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS, players_of
 from shannon_game.experiments.collect.players.people import simulated_people
 from shannon_game.experiments.collect.players.world import world_of
-from shannon_game.experiments.collect.settings import PlayerPopulation
+from shannon_game.experiments.collect.settings import CollectSettings, PlayerPopulation
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.command import run_experiment
@@ -62,6 +63,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
         ("experiment.belief=nobody", "unknown belief 'nobody'"),
         ("experiment.players=robots", "players: is 'robots'"),
         ("experiment.population.slope_median=0", "slope_median"),
+        ("experiment.population.bots=1", "bots"),
         (
             "experiment.contexts=99",
             r"contexts: is 99, .* and \d+ contexts of the study can be asked in comparison, cloze",
@@ -101,6 +103,23 @@ def test_free_answers_are_draws_of_the_whole_belief() -> None:
     # ln h is the generator's, flatter, as a design assumes it
     g = study["reference_logprob"].to_numpy()[1]
     assert 0.2 < np.polyfit(g, world.logprob(1), 1)[0] < 0.8
+
+
+def test_the_stated_share_of_players_are_bots_and_have_no_belief() -> None:
+    study = simulated(n_items=30, n_reference_items=30, n_candidates=3, vocab_size=200, store_reference=True)
+    world = world_of(study)
+    settings = CollectSettings(players="simulated", game="cloze", n_players=20, population={"bots": 0.2})
+    people = next(iter(players_of(study, settings).values())).people  # type: ignore[attr-defined]
+    assert len(people.bots) == 4
+    bot, human = min(people.bots), next(number for number in range(20) if number not in people.bots)
+    reports = [[people.report(who, at, 0) for at in range(30)] for who in (bot, human)]
+    # a bot's reports have nothing to do with the item, and its words are none that people would type
+    assert set(reports[0]) <= set(LAPSE_REPORTS)
+    log_odds = world.target_logprob - world.candidate_logprob[:, 0]
+    assert abs(np.corrcoef(reports[0], log_odds)[0, 1]) < 0.5 < np.corrcoef(reports[1], log_odds)[0, 1]
+    place = world.vocabulary.place
+    typed = [np.mean([world.logprob(at)[place[people.word(who, at)]] for at in range(30)]) for who in (bot, human)]
+    assert typed[0] < typed[1] - 1
 
 
 def test_players_play_from_a_notebook_too() -> None:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from tests.experiments.collect.browser.people import SIZES, Person, Site
 
@@ -60,6 +61,31 @@ def test_from_consent_to_completion_code(
         assert answer.server_ms is not None
         # the browser's clock starts later and stops earlier; a reload starts it again
         assert 0 <= answer.client_ms <= answer.server_ms + 50
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_a_visit_by_mouse(site: Callable[..., Site], person: Callable[..., Person], width: int) -> None:
+    here = site(training_rounds=0, attention_share=0, n_questions=2)
+    player = person(here, "comparison", width)
+    page = player.page
+    page.goto(here.address)
+    page.click("form:has(input[value=comparison]) button")
+    page.click("button[value=yes]")
+    page.click("label:has(input[name=q-first_language][value='0'])")
+    page.click("main button")
+    for name, value in right_answers("comparison").items():
+        page.click(f"label:has(input[name={name}][value='{value}'])")
+    page.click("main form button")
+    for _ in range(2):
+        page.click("label.box-30")
+        assert page.locator(".live").inner_text() == "Your answer: A 30%, B 70%"
+        page.click("form.play button")
+        page.click("a.next")
+    page.click("label:has(input[name=q-knew_text]) >> nth=1")
+    page.click("main button")
+    page.wait_for_url("**/thanks")
+    assert [row[0].value["percent_a"] for row in answers(here)] == [30, 30]
+    assert all(row[0].client_ms is not None for row in answers(here))
 
 
 def test_what_is_not_bet_lies_on_anything_else(site: Callable[..., Site], person: Callable[..., Person]) -> None:
