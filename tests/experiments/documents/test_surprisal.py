@@ -221,7 +221,7 @@ def test_sentences_given_the_ones_before_them_are_the_parts_of_one_text(root: Pa
     ("regions", "column", "expected"),
     [
         ("|", {}, [["Rain fell,", "on the old", "clock."], ["Rain", "fell."]]),
-        ("critical", {"critical": ["the old clock", "fell"]}, [["the old clock"], ["fell"]]),
+        ("critical", {"critical": ["on the old", "Rain"]}, [["on the old"], ["Rain"]]),
         (("first", "end"), {"first": [14, None], "end": [21, None]}, [["the old"]]),
     ],
 )
@@ -241,6 +241,17 @@ def test_regions_have_the_sums_of_their_words(
         assert row.n_words == sum(inside)
         assert row.surprisal_bits == pytest.approx(own.loc[inside, "surprisal_bits"].sum(), rel=1e-6)
         assert row.sum_bits == pytest.approx(own.loc[inside, "sum_bits"].sum(), rel=1e-6)
+
+
+def test_a_region_in_a_word_has_the_sum_of_its_tokens(root: Path, tmp_path: Path) -> None:
+    texts = {"text": ["on the old clock.", "on the old clock."], "first": [11, 11], "end": [16, 15]}
+    study = text_study(pd.DataFrame(texts), regions=("first", "end"))
+    tables = experiments.surprisal(study, models=[str(root / "a")], store=tmp_path).tables
+    whole, cut = tables["regions"].itertuples()
+    own = tables["tokens"].query("document == '1' and 10 <= start and stop <= 16")
+    assert "".join(own["token"]) == " clock"
+    assert (whole.sum_bits, whole.n_tokens) == (pytest.approx(own["surprisal_bits"].sum()), len(own))
+    assert np.isnan([whole.surprisal_bits, cut.surprisal_bits]).all()
 
 
 @pytest.mark.parametrize(
