@@ -247,6 +247,11 @@ def test_a_region_in_a_word_has_the_sum_of_its_tokens(root: Path, tmp_path: Path
     texts = {"text": ["on the old clock.", "on the old clock."], "first": [11, 11], "end": [16, 15]}
     study = text_study(pd.DataFrame(texts), regions=("first", "end"))
     tables = experiments.surprisal(study, models=[str(root / "a")], store=tmp_path).tables
+    frame = pd.DataFrame({**texts, "item": ["x", "y"]})
+    given = {"regions": ("first", "end"), "id_field": "item"}
+    same = experiments.surprisal(frame, models=[str(root / "a")], store=tmp_path, **given).tables["regions"]
+    assert same["document"].tolist() == ["x", "y"]
+    pd.testing.assert_frame_equal(same.assign(document=tables["regions"]["document"]), tables["regions"])
     whole, cut = tables["regions"].itertuples()
     own = tables["tokens"].query("document == '1' and 10 <= start and stop <= 16")
     assert "".join(own["token"]) == " clock"
