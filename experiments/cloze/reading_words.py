@@ -194,8 +194,8 @@ def joined(
     with np.errstate(invalid="ignore"):
         inside = (time >= (fastest or 0)) & (time <= (slowest or np.inf))
     kept = known & read & same & inside
-    strange = rows["text"].astype(str)[~known]
-    strange = strange[~strange.isin(words.word.index.get_level_values(0))].unique().tolist()
+    there = set(words.word.index.get_level_values(0))
+    strange = [text for text in dict.fromkeys(map(str, rows["text"][~known])) if text not in there]
     lacking = f" (it has no {some_of(strange, 3)})" if strange else ""
     if not kept.any():
         text, number = words.word.index[0]

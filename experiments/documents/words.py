@@ -51,8 +51,8 @@ sum over its tokens, none where it cuts one."""
 REVISION_SHOWN = 12
 """Characters of a revision that tables of words show."""
 
-_SHOWN = 30
-"""Words of the figure."""
+_SHOWN = 60
+"""Most words of the figure."""
 
 
 def word_tables(
@@ -190,15 +190,19 @@ def _labels(words: pd.DataFrame) -> list[str]:
 
 @styled
 def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits", what: str = "surprisal") -> Figure:
-    """A number of the first words under every model, word by word."""
+    """A number of the words of the first texts under every model, word by word."""
     models = list(dict.fromkeys(words["model"]))
     colour = player_colours(models)
-    first = words[words["model"] == models[0]].head(_SHOWN)
+    first = words[words["model"] == models[0]]
+    ends = first.groupby("document", sort=False).size().cumsum()
+    # whole texts, or the beginning of one that is too long
+    n_shown = int(ends[ends <= _SHOWN].max()) if ends.iloc[0] <= _SHOWN else _SHOWN
+    n_out, first = max(len(first) - n_shown, 0), first.head(n_shown)
     # a column of a journal: words stand below one another, so that they stay legible
     fig = new_figure(3.35, 1.5 + 0.18 * len(first))
     axes = fig.add_subplot()
     for name in models:
-        own = words[words["model"] == name].head(_SHOWN).reset_index(drop=True)
+        own = words[words["model"] == name].head(n_shown).reset_index(drop=True)
         for _, text in own.groupby("document", sort=False):
             axes.plot(text[column], text.index, marker="o", markersize=4, color=colour[name])
     # a text begins where the numbers of its words do
@@ -214,7 +218,7 @@ def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits",
     light_grid(axes, "x")
     if len(models) > 1:
         named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])
-    some = f", first {len(first)} words" if len(first) < len(words) / len(models) else ""
+    some = f", first {len(first)} words ({n_out:,} left out)" if n_out else ""
     titled(
         fig, f"How much {what} has each word?" if what != "surprisal" else "How surprising is each word?", title + some
     )

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
+from shannon_game.experiments.documents.words import word_figure
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm.language_model import LanguageModel, encode
@@ -270,6 +272,16 @@ def test_a_region_in_a_word_has_the_sum_of_its_tokens(root: Path, tmp_path: Path
 def test_regions_that_are_not_there(table: Any, settings: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         text_study(pd.DataFrame(table), **settings)
+
+
+@pytest.mark.parametrize(("sizes", "shown", "out"), [([9] * 6, 54, 0), ([9] * 7, 54, 9), ([70, 3], 60, 13)])
+def test_the_figure_has_whole_texts(sizes: list[int], shown: int, out: int) -> None:
+    words = pd.DataFrame({"document": np.repeat(np.arange(len(sizes)), sizes), "model": "m", "word": "w"})
+    words = words.assign(word_num=words.groupby("document").cumcount() + 1, surprisal_bits=1.0)
+    figure = word_figure(words, "texts")
+    assert len(figure.axes[0].get_yticks()) == shown
+    said = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert (f"({out} left out)" in " ".join(said.split())) == bool(out)
 
 
 def test_words_of_scripts_without_spaces_have_the_plain_sum(root: Path, tmp_path: Path) -> None:
