@@ -16,7 +16,7 @@ from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import StudyWords, target_surprisal
-from shannon_game.estimators.cloze.study import entry_positions
+from shannon_game.estimators.cloze.study import context_labels, entry_positions
 from shannon_game.estimators.documents import (
     ClusteredRegression,
     MixedRegression,
@@ -30,6 +30,7 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
+    GivenTable,
     Times,
     TimesColumns,
     Words,
@@ -49,7 +50,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.inference.settings import Names, Positive, Probability, UserPath
+from shannon_game.inference.settings import Names, Positive, Probability
 
 PEOPLE = "people"
 CONTROLS = "controls alone"
@@ -65,11 +66,11 @@ _PAIRS = 3
 class ReadingTimesSettings(ClozeSettings):
     """Settings of :func:`reading_times`."""
 
-    surprisal: UserPath | None = None
+    surprisal: GivenTable | None = None
     """words.csv of +exp=surprisal, or the folder of its run: models' surprisal, by document and word number."""
     surprisal_column: Literal["surprisal_nats", "sum_bits"] = "surprisal_nats"
     """Surprisal of the word as a word, or the plain sum of its tokens, which endpoints give too."""
-    times: UserPath | None = None
+    times: GivenTable | None = None
     """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word; null: the times that came with the
     study (study=norms)."""
     columns: TimesColumns = TimesColumns()
@@ -143,11 +144,15 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     if settings.times is None and "reading_ms" not in study:
         needed = "is needed: experiment.times=FILE, a table with text_id, word_num and time; study=norms brings times"
         raise InputError(needed, field="experiment.times")
+    has_ids = "item_id" in study and settings.columns.context_id is None
     rows, controls = (
-        own_times(study) if settings.times is None else table_times(settings.times, settings.columns, settings.controls)
+        own_times(study)
+        if settings.times is None
+        else table_times(settings.times, settings.columns, settings.controls, has_ids=has_ids)
     )
-    source = settings.times or study.attrs.get("name")
-    times = joined(words, rows, controls, limits=(settings.fastest, settings.slowest), source=source)
+    source = study.attrs.get("name") if settings.times is None else _source(settings)
+    limits = settings.fastest, settings.slowest
+    times = joined(words, rows, controls, limits=limits, source=source, has_ids=has_ids)
     data = _data(words, times, settings)
     density = {CONTROLS: data.held_out(), **{name: data.held_out(name) for name in data.own}}
     gains = pd.DataFrame([
@@ -157,15 +162,26 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     slopes = pd.DataFrame([row for name, fit in fits.items() for row in _slopes(name, fit, settings.spillover)])
     table = pd.DataFrame([_row(data, name, fits[name], slopes, gains) for name in fits])
     items = _items(words, times)
+    if "response_item" in study:
+        # words of the study come first
+        items.insert(0, "item", [*context_labels(study), *[""] * (len(items) - study.sizes["item"])])
     title = str(study.attrs.get("name", ""))
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(items.add_prefix("word_"), "word")),
         figures={"reading_times": reading_times_figure(slopes, settings.scale, title, settings.interval)},
         text=_summary(table, gains, settings, data),
-        warnings=(*warnings, *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n), *_doubts(fits)),
+        warnings=(
+            *warnings,
+            *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n),
+            *_doubts(data, fits),
+        ),
         tables={"items": items, "slopes": slopes, "gains": gains},
     )
+
+
+def _source(settings: ReadingTimesSettings) -> object:
+    return "times" if isinstance(settings.times, pd.DataFrame) else settings.times
 
 
 def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tuple[str, ...]]:
@@ -226,12 +242,12 @@ def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
         players = ", ".join(own)
         before = " and of the words before (experiment.spillover=0 asks for none)" * (settings.spillover > 0)
         problem = f"has {int(kept.sum())} times of words with a surprisal of {players}{before}"
-        raise InputError(problem, source=settings.times, field=settings.columns.time)
+        raise InputError(problem, source=_source(settings), field=settings.columns.time)
     controls |= {str(name): values.to_numpy() for name, values in times.controls.items()}
     value, text = times.rows["time"].to_numpy()[kept], text[kept]
     if len(set(text.tolist())) == 1:
         problem = f"has times of one text, {text[0]!r}; two are needed, for errors and to hold one out"
-        raise InputError(problem, source=settings.times, field=settings.columns.text_id)
+        raise InputError(problem, source=_source(settings), field=settings.columns.text_id)
     return _Data(
         value=np.log(value) if settings.scale == "log" else value,
         word=at[kept],
@@ -312,7 +328,13 @@ def _items(words: Words, times: Times) -> pd.DataFrame:
     return pd.DataFrame({**table, "n_times": n_times, "mean_ms": by_word["mean"].to_numpy()})
 
 
-def _doubts(fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
+def _doubts(data: _Data, fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
+    n_again = int((np.bincount(data.word) > 1).sum())
+    if data.reader is None and n_again:
+        return [
+            f"{n_again:,} words have several times, which count as means over readers; "
+            "experiment.columns.participant=NAME says who read, for mixed effects"
+        ]
     singular = [name for name, fit in fits.items() if isinstance(fit, MixedRegression) and fit.singular]
     said = "the fit is singular (an sd of 0 or a correlation of 1): use fewer controls or more times"
     return [f"{', '.join(singular)}: {said}"] if singular else []

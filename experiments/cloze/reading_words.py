@@ -11,12 +11,17 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import InstanceOf
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.studies.parsing import objects
+from shannon_game.experiments.studies.parsing import objects, some_of
+from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.inference.settings import Settings, Text
+from shannon_game.inference.settings import Settings, Text, UserPath
+
+GivenTable = UserPath | InstanceOf[pd.DataFrame]
+"""A file, or in Python a DataFrame."""
 
 
 class TimesColumns(Settings):
@@ -76,11 +81,19 @@ def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
     return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
 
 
-def scored_words(path: Path, players: Sequence[str] | None, column: str) -> Words:
+def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str]) -> Table:
+    if isinstance(given, pd.DataFrame):
+        return table_of(given, name, of=of, once=False)
+    return read_table(given, of=of, wanted=wanted, once=False)
+
+
+def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, column: str) -> Words:
     """Words of ``words.csv`` of ``+exp=surprisal``, or of the folder of such a run; `column` has their surprisal."""
-    path = path / "words.csv" if path.is_dir() else path
+    if isinstance(given, Path) and given.is_dir():
+        given /= "words.csv"
+    path = given if isinstance(given, Path) else "surprisal"
     names = {name: name for name in ("document", "model", "word_num", "word", column)}
-    table = read_table(path, of="word", wanted=names, once=False)
+    table = _read(given, "surprisal", "word", list(names))
     table.check_columns(names, "experiment.surprisal is words.csv of +exp=surprisal, or the folder of its run")
     model = table.filled("model")
     models = list(dict.fromkeys(model.tolist()))
@@ -109,8 +122,13 @@ def united(study: Words, scored: Words) -> Words:
     return Words(word, pd.concat([own.reindex(word.index), scored.surprisal.reindex(word.index)], axis=1))
 
 
-def table_times(path: Path, columns: TimesColumns, controls: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of the user's table, and its controls."""
+BY_CONTEXT = "; times of single sentences: experiment.columns.context_id=NAME is the column with the study's own ids"
+
+
+def table_times(
+    given: Path | pd.DataFrame, columns: TimesColumns, controls: Sequence[str], *, has_ids: bool = False
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of the user's table, and its controls; `has_ids`: the study names its contexts."""
     named = {name: getattr(columns, name) for name in ("text_id", "word_num", "word", "time")}
     if columns.context_id:
         named = {"context_id": columns.context_id, "time": columns.time, "word": columns.word}
@@ -119,9 +137,10 @@ def table_times(path: Path, columns: TimesColumns, controls: Sequence[str]) -> t
         raise InputError(problem, field="experiment.columns.word_num")
     named = {what: name for what, name in named.items() if name}
     others = [*controls, *([columns.participant] if columns.participant else [])]
-    table = read_table(path, of="reading time", wanted=[*named.values(), *others], once=False)
+    table = _read(given, "times", "reading time", [*named.values(), *others])
     for what, name in named.items():
-        table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is")
+        other = BY_CONTEXT * (has_ids and what in ("text_id", "word_num"))
+        table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is{other}")
     for name in others:
         table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
     time = table.numbers(columns.time, empty=True)
@@ -153,6 +172,7 @@ def joined(
     *,
     limits: tuple[float | None, float | None],
     source: object,
+    has_ids: bool = False,
 ) -> Times:
     """Times of the words; rows of no known word, of another word, and outside the limits are left out and counted."""
     shown = _plain(words.word)
@@ -174,16 +194,19 @@ def joined(
     with np.errstate(invalid="ignore"):
         inside = (time >= (fastest or 0)) & (time <= (slowest or np.inf))
     kept = known & read & same & inside
+    there = set(words.word.index.get_level_values(0))
+    strange = [text for text in dict.fromkeys(map(str, rows["text"][~known])) if text not in there]
+    lacking = f" (it has no {some_of(strange, 3)})" if strange else ""
     if not kept.any():
         text, number = words.word.index[0]
         its = f"its first row is text {rows['text'].iloc[0]}" + f", word {rows['number'].iloc[0]}" * ("number" in rows)
         problem = f"has no time of a word of the study, such as text {text}, word {number}; {its}"
-        raise InputError(problem, source=source, field="word_num")
+        raise InputError(problem + BY_CONTEXT * has_ids, source=source, field="word_num")
     return Times(
         rows.assign(at=at)[kept],
         controls[kept],
         {
-            "times are of words that have no surprisal in the study": int((~known).sum()),
+            f"times are of words that have no surprisal in the study{lacking}": int((~known).sum()),
             "rows have no time or zero (words that were skipped)": int((known & ~read).sum()),
             "times are of a word that is another one in the study": int((known & read & ~same).sum()),
             "times are outside experiment.fastest and slowest": int((known & read & same & ~inside).sum()),

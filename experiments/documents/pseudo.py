@@ -30,7 +30,6 @@ from shannon_game.inference.store.store import ragged
 
 TABLE_COLUMNS = ("model", "method", "n_documents", "n_words", "n_tokens", "pll_nats", "pseudo_perplexity", "revision")
 """A row per model: ``pll_nats`` is the sum over all texts, ``pseudo_perplexity`` exp of minus its mean over tokens."""
-_SUMS = ("pll_nats",)
 
 
 def pseudo_tables(
@@ -69,7 +68,9 @@ def pseudo_tables(
         rows.append({**row, "pseudo_perplexity": float(np.exp(-total / n_tokens))})
     tables = {what: pd.concat(its, ignore_index=True) for what, its in parts.items()}
     if regions is not None:
-        tables["regions"] = _columns(region_table(tables["words"], regions, sums=_SUMS))
+        by_name = dict(zip(documents, texts, strict=True))
+        found = region_table(tables["words"], tables["tokens"], regions, by_name, "pll_nats")
+        tables["regions"] = _columns(found.assign(pll_nats=found["tokens_sum"]))
     return pd.DataFrame(rows)[list(TABLE_COLUMNS)], tables, warnings
 
 

@@ -148,8 +148,10 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     if settings.words:
         tables = word_tables(scored, documents, texts, settings.boundaries)
         if "region_start" in study:
-            regions = region_table(tables["words"], _regions(study))
+            by_name = dict(zip(documents, texts, strict=True))
+            regions = region_table(tables["words"], tables["tokens"], _regions(study), by_name, "surprisal_nats")
             regions["surprisal_bits"] = regions["surprisal_nats"] / np.log(2)
+            regions["sum_bits"] = regions["tokens_sum"] / np.log(2)
             tables["regions"] = regions[list(REGION_COLUMNS)]
     n_lost = 0
     if settings.characters == "shared":

@@ -13,7 +13,6 @@ space, no token ends a word: its surprisal is the plain sum.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from shannon_game.experiments.documents.scored import BOUNDARY, Scored
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.inference.lm.alignment import character_places
 
 TOKEN_COLUMNS = (
@@ -45,13 +45,14 @@ REGION_COLUMNS = (
     *("document", "model", "region_num", "start", "stop", "region", "surprisal_bits", "surprisal_nats"),
     *("sum_bits", "n_words", "n_tokens", "revision"),
 )
-"""A row per region of interest: sums over its words, punctuation beside them included; none where it cuts a word."""
+"""A row per region of interest: ``surprisal_*`` are sums over its words, none where it cuts one; ``sum_bits`` is the
+sum over its tokens, none where it cuts one."""
 
 REVISION_SHOWN = 12
 """Characters of a revision that tables of words show."""
 
-_SHOWN = 30
-"""Words of the figure."""
+_SHOWN = 60
+"""Most words of the figure."""
 
 
 def word_tables(
@@ -106,24 +107,41 @@ def best_column(words: pd.DataFrame) -> str:
 
 
 def region_table(
-    words: pd.DataFrame, regions: pd.DataFrame, sums: Sequence[str] = ("surprisal_nats", "sum_bits")
+    words: pd.DataFrame, tokens: pd.DataFrame, regions: pd.DataFrame, texts: Mapping[str, str], column: str
 ) -> pd.DataFrame:
-    """Sum columns of words over regions, which have ``document``, ``region_num``, ``start``, ``stop``, ``region``."""
-    letters = words["word"].str.extract(r"^(?P<before>[\W_]*)(?P<own>.*?)(?P<after>[\W_]*)$", flags=re.DOTALL)
-    n_before, n_after = (letters[name].str.len().where(letters["own"] != "", 0) for name in ("before", "after"))
-    columns = ["document", "model", *sums, "n_tokens", "revision"]
-    own = words[columns].assign(first=words["start"] + n_before, end=words["stop"] - n_after)
-    both = own.merge(regions, on="document")
+    """Sum `column` of words over regions, and as ``tokens_sum`` that of tokens; `texts` are by document.
+
+    `regions` have ``document``, ``region_num``, ``start``, ``stop``, ``region``.
+    """
+    both = words[["document", "model", "revision"]].assign(first=words["start"], end=words["stop"], its=words[column])
+    both = both.merge(regions, on="document")
     both = both[(both["first"] < both["stop"]) & (both["end"] > both["start"])]
     is_cut = (both["first"] < both["start"]) | (both["end"] > both["stop"])
-    both[list(sums)] = both[list(sums)].mask(is_cut)
     key = ["document", "model", "region_num", "start", "stop", "region", "revision"]
-    found = both.groupby(key, sort=False)
-    table = found.agg(n_words=("n_tokens", "size"), n_tokens=("n_tokens", "sum")).reset_index()
-    for name in sums:
-        # a word without surprisal leaves its region without
-        table[name] = found[name].agg(lambda its: its.sum(skipna=False)).to_numpy()
-    return table
+    found = both.assign(its=both["its"].mask(is_cut)).groupby(key, sort=False)["its"]
+    # a word without surprisal leaves its region without
+    table = pd.DataFrame({"n_words": found.size(), column: found.agg(lambda its: its.sum(skipna=False))}).reset_index()
+    own = dict(list(tokens.groupby(["document", "model"])))
+    sums = [
+        _over_tokens(own[row.document, row.model], texts[row.document], row.start, row.stop, column)
+        for row in rows_of(table)
+    ]
+    return table.join(pd.DataFrame(sums, columns=["n_tokens", "tokens_sum"], index=table.index))
+
+
+def _over_tokens(tokens: pd.DataFrame, text: str, start: int, stop: int, column: str) -> tuple[int, float]:
+    """Tokens in a region and their sum; none where a token is on its edge, or was not scored."""
+    if tokens["start"].isna().any():
+        return 0, np.nan
+    # white space is of the token after it
+    dark = np.array([at for at, character in enumerate(text) if not character.isspace()] + [len(text)])
+    first = dark[np.searchsorted(dark[:-1], tokens["start"])]
+    end = np.maximum(dark[np.searchsorted(dark[:-1], tokens["stop"]) - 1], first) + 1
+    here = (first < stop) & (end > start)
+    edges = dark[(dark >= start) & (dark < stop)][[0, -1]]
+    if not here.any() or first[here].min() != edges[0] or end[here].max() != edges[1] + 1:
+        return int(here.sum()), np.nan
+    return int(here.sum()), float(tokens[column].to_numpy()[here].sum())
 
 
 def _characters(places: NDArray[np.int64] | None, text: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -172,15 +190,19 @@ def _labels(words: pd.DataFrame) -> list[str]:
 
 @styled
 def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits", what: str = "surprisal") -> Figure:
-    """A number of the first words under every model, word by word."""
+    """A number of the words of the first texts under every model, word by word."""
     models = list(dict.fromkeys(words["model"]))
     colour = player_colours(models)
-    first = words[words["model"] == models[0]].head(_SHOWN)
+    first = words[words["model"] == models[0]]
+    ends = first.groupby("document", sort=False).size().cumsum()
+    # whole texts, or the beginning of one that is too long
+    n_shown = int(ends[ends <= _SHOWN].max()) if ends.iloc[0] <= _SHOWN else _SHOWN
+    n_out, first = max(len(first) - n_shown, 0), first.head(n_shown)
     # a column of a journal: words stand below one another, so that they stay legible
     fig = new_figure(3.35, 1.5 + 0.18 * len(first))
     axes = fig.add_subplot()
     for name in models:
-        own = words[words["model"] == name].head(_SHOWN).reset_index(drop=True)
+        own = words[words["model"] == name].head(n_shown).reset_index(drop=True)
         for _, text in own.groupby("document", sort=False):
             axes.plot(text[column], text.index, marker="o", markersize=4, color=colour[name])
     # a text begins where the numbers of its words do
@@ -196,7 +218,7 @@ def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits",
     light_grid(axes, "x")
     if len(models) > 1:
         named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])
-    some = f", first {len(first)} words" if len(first) < len(words) / len(models) else ""
+    some = f", first {len(first)} words ({n_out:,} left out)" if n_out else ""
     titled(
         fig, f"How much {what} has each word?" if what != "surprisal" else "How surprising is each word?", title + some
     )

@@ -160,7 +160,10 @@ def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) ->
         cfg = compose("config", overrides=[f"+exp={name}", *more])
         entry = entry_of(cfg.experiment, what="experiment")
         others = known("study", kinds=entry.kinds)
-    function: Any = load_target(entry, what="experiment")
+    try:
+        function: Any = load_target(entry, what="experiment", to_run=False)
+    except InputError as lacking:
+        return f"+exp={name} takes a {' or '.join(entry.kinds)} study. {lacking}; then --help lists its settings."
     own = function.settings_class
     summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
     parts = [f"+exp={name} takes a {' or '.join(entry.kinds)} study. {summary}\n"]
@@ -171,7 +174,7 @@ def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) ->
     if entry.extra:
         parts.append(f"Needs the extra {', '.join(entry.extra)}.")
     study = entry_of(cfg.study, what="study")
-    loader: Any = load_target(study, what="study")
+    loader: Any = load_target(study, what="study", to_run=False)
     about = inspect.cleandoc(loader.__doc__ or "").split("\n\n")[0]
     parts.append(f"\nstudy={study.name}: {about}\n")
     parts += _setting_table(_as_composed(cfg, setting_lines(loader.settings_class, "study.")), width)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from hydra.core.global_hydra import GlobalHydra
@@ -92,14 +93,21 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:
-    """Import what a YAML file registers, after a look at what has to be installed."""
+def load_target(entry: Entry, *, what: str, to_run: bool = True) -> Callable[..., Any]:
+    """Import what a YAML file registers, after a look at what has to be installed; the help looks where it must."""
     source = f"{what} {entry.name!r}"
-    for extra in entry.extra:
-        require_packages(EXTRAS[extra], extra, source=source)
+
+    def look() -> None:
+        for extra in entry.extra:
+            require_packages(EXTRAS[extra], extra, source=source)
+
+    if to_run:
+        look()
     try:
-        target: Callable[..., Any] = get_object(entry.target)
-    except ImportError as error:
+        # Hydra logs what it cannot import
+        target: Callable[..., Any] = get_object(entry.target) if to_run else resolve_name(entry.target)
+    except (ImportError, AttributeError) as error:
+        look()
         reason = " ".join(str(error).split())
         problem = f"is {entry.target!r}, which cannot be imported: {reason}"
         raise InputError(problem, source=source, field="_target_") from error

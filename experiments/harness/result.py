@@ -170,19 +170,24 @@ class Loader(Protocol[S]):
 
 
 def experiment(
-    settings_class: type[S], *, reads: Callable[[Any], xr.Dataset] | None = None
+    settings_class: type[S], *, reads: Callable[..., xr.Dataset] | None = None
 ) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
     """Let a function of a study and settings take the settings by name too; complete its docstring.
 
-    `reads` makes a study of anything else that a notebook hands over, such as a DataFrame.
+    `reads` makes a study of anything else that a notebook hands over, such as a DataFrame, with settings of its own.
     """
+    of_reader = {
+        each.name
+        for each in (inspect.signature(reads).parameters.values() if reads else ())
+        if each.kind is each.KEYWORD_ONLY and each.name not in settings_class.model_fields
+    }
 
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
             with spoken():
                 if not is_dataset(study) and reads is not None:
-                    study = reads(study)
+                    study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
                 if not is_dataset(study):
                     made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
                     problem = (
@@ -203,7 +208,10 @@ def experiment(
                     raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
         kinds = kinds_of("exp", function.__name__)
-        sections = OF_EXPERIMENT.format(" or ".join(kinds) or "suitable", ", ".join(makers(kinds)) or "a loader")
+        made_by = ", ".join(makers(kinds)) or "a loader"
+        if reads is not None:
+            made_by += f"; or what {reads.__name__} takes (a list, a DataFrame), with its settings"
+        sections = OF_EXPERIMENT.format(" or ".join(kinds) or "suitable", made_by)
         return cast("Experiment[S]", complete(call, settings_class, sections))
 
     return decorate
@@ -260,11 +268,14 @@ def of_frames(
     return decorate
 
 
-def _settings(settings_class: type[S], settings: S | None, changes: Mapping[str, Any]) -> S:
+def _settings(settings_class: type[S], settings: object, changes: Mapping[str, Any]) -> S:
     if settings is None:
         return settings_class(**changes)
     if not isinstance(settings, settings_class):
-        raise InputError(f"is a {type(settings).__name__}, should be {settings_class.__name__}(...)", field="settings")
+        problem = f"is a {type(settings).__name__}, should be {settings_class.__name__}(...)"
+        if isinstance(settings, str | Path) and "path" in settings_class.model_fields:
+            problem += f"; for a file write path={str(settings)!r}"
+        raise InputError(problem, field="settings")
     return settings.changed(**changes) if changes else settings
 
 

@@ -20,8 +20,8 @@ def answer_notes(study: xr.Dataset) -> list[Note]:
     unit = "answers" if words.human is not None else "shares of answers (their sum)"
     notes = [
         (
-            f"{unit} of several words, of which the word rules {rules.name!r} of the study take the first "
-            f"(experiment.words.pieces takes others): {_most_frequent(words)}",
+            f"{unit} of several words; the study's word rules {rules.name!r} take the first of them, and "
+            f"experiment.words.pieces=join all: {_most_frequent(words, shown='{text!r} ({times:.3g} x)')}",
             sum(times for _, times in words.human_cut.values()),
         ),
         (
@@ -45,7 +45,7 @@ def answer_warnings(words: StudyWords) -> tuple[str, ...]:
     )
 
 
-def _most_frequent(words: StudyWords) -> str:
-    shown = [f"{text!r} becomes {word!r} ({times:.3g} x)" for text, (word, times) in words.human_cut.items()]
-    more = len(shown) - _SHOWN
-    return ", ".join(shown[:_SHOWN]) + (f", and {more} more" if more > 0 else "")
+def _most_frequent(words: StudyWords, shown: str = "{text!r} becomes {word!r} ({times:.3g} x)") -> str:
+    found = [shown.format(text=text, word=word, times=times) for text, (word, times) in words.human_cut.items()]
+    more = len(found) - _SHOWN
+    return ", ".join(found[:_SHOWN]) + (f", and {more} more" if more > 0 else "")

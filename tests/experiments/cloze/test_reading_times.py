@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game import cloze_simulated, cloze_study, reading_times, text_study
+from shannon_game import cloze_simulated, cloze_study, reading_times, text_study, tvd
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.reading_times import PEOPLE
 
@@ -125,6 +125,11 @@ def test_random_slopes_and_spillover_are_recovered(tmp_path: Path) -> None:
         assert row[name] == pytest.approx(true, rel=0.4), name
     # the first two words of a text have no two words before them
     assert row["n_words"] == 30 * 10
+    tables = {
+        name: pd.read_csv(tmp_path / f"{file}.csv") for name, file in (("surprisal", "words"), ("times", "times"))
+    }
+    same = reading_times(texts_of(words), **{**given, **tables}, spillover=2, players=["exact"])
+    pd.testing.assert_frame_equal(same.table, result.table)
     # the interval of a slope that varies between readers knows so: 4 / sqrt(24) at least
     assert slopes.loc[0, "se"] > 0.8
 
@@ -185,11 +190,19 @@ def test_single_sentence_norms_need_settings_alone(tmp_path: Path) -> None:
         ]
     names = {"context_id": "sentence", "context": "stem", "target": "last", "response": "said", "count": "n"}
     study = cloze_study(pd.DataFrame(rows), columns=names)
-    pd.DataFrame(times).to_csv(tmp_path / "times.csv", index=False)
+    times += [{"frame": f"other {n}", "rt": 300.0, "who": "p1"} for n in range(4)]
     columns = {"context_id": "frame", "time": "rt", "participant": "who"}
-    found = reading_times(study, times=tmp_path / "times.csv", columns=columns, spillover=0).table.iloc[0]
+    result = reading_times(study, times=pd.DataFrame(times), columns=columns, spillover=0)
+    assert "(it has no other 0, other 1, other 2 and 1 more)" in result.warnings[0]
+    assert result.tables["items"]["item"].tolist() == tvd(study).tables["items"]["item"].tolist()
+    found = result.table.iloc[0]
     assert abs(found["slope"] - 20) < 4 * found["slope_se"] < 8
     assert found["n_texts"] == found["n_words"] == 60
+    means = reading_times(study, times=pd.DataFrame(times), columns={**columns, "participant": None}, spillover=0)
+    assert means.warnings[1].startswith("60 words have several times")
+    for names in ({"time": "rt"}, {"time": "rt", "text_id": "frame"}):
+        with pytest.raises(InputError, match="context_id': 'NAME'"):
+            reading_times(study, times=pd.DataFrame(times).assign(word_num=7), columns=names)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +217,7 @@ def test_single_sentence_norms_need_settings_alone(tmp_path: Path) -> None:
         ),
         ({"text_id": ["1"], "word_num": [2], "time": [-3]}, {}, "time: is '-3' in line 2, should be above 0"),
         ({"text_id": ["1"], "word_num": [3], "time": [200]}, {}, "has 1 times of words with a surprisal of people"),
-        ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is null, and so is columns.word"),
+        ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is None, and so is columns.word"),
     ],
 )
 def test_tables_that_do_not_fit(

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
+from shannon_game.experiments.documents.words import word_figure
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm.language_model import LanguageModel, encode
@@ -221,7 +223,7 @@ def test_sentences_given_the_ones_before_them_are_the_parts_of_one_text(root: Pa
     ("regions", "column", "expected"),
     [
         ("|", {}, [["Rain fell,", "on the old", "clock."], ["Rain", "fell."]]),
-        ("critical", {"critical": ["the old clock", "fell"]}, [["the old clock"], ["fell"]]),
+        ("critical", {"critical": ["on the old", "Rain"]}, [["on the old"], ["Rain"]]),
         (("first", "end"), {"first": [14, None], "end": [21, None]}, [["the old"]]),
     ],
 )
@@ -243,6 +245,22 @@ def test_regions_have_the_sums_of_their_words(
         assert row.sum_bits == pytest.approx(own.loc[inside, "sum_bits"].sum(), rel=1e-6)
 
 
+def test_a_region_in_a_word_has_the_sum_of_its_tokens(root: Path, tmp_path: Path) -> None:
+    texts = {"text": ["on the old clock.", "on the old clock."], "first": [11, 11], "end": [16, 15]}
+    study = text_study(pd.DataFrame(texts), regions=("first", "end"))
+    tables = experiments.surprisal(study, models=[str(root / "a")], store=tmp_path).tables
+    frame = pd.DataFrame({**texts, "item": ["x", "y"]})
+    given = {"regions": ("first", "end"), "id_field": "item"}
+    same = experiments.surprisal(frame, models=[str(root / "a")], store=tmp_path, **given).tables["regions"]
+    assert same["document"].tolist() == ["x", "y"]
+    pd.testing.assert_frame_equal(same.assign(document=tables["regions"]["document"]), tables["regions"])
+    whole, cut = tables["regions"].itertuples()
+    own = tables["tokens"].query("document == '1' and 10 <= start and stop <= 16")
+    assert "".join(own["token"]) == " clock"
+    assert (whole.sum_bits, whole.n_tokens) == (pytest.approx(own["surprisal_bits"].sum()), len(own))
+    assert np.isnan([whole.surprisal_bits, cut.surprisal_bits]).all()
+
+
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
@@ -254,6 +272,16 @@ def test_regions_have_the_sums_of_their_words(
 def test_regions_that_are_not_there(table: Any, settings: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         text_study(pd.DataFrame(table), **settings)
+
+
+@pytest.mark.parametrize(("sizes", "shown", "out"), [([9] * 6, 54, 0), ([9] * 7, 54, 9), ([70, 3], 60, 13)])
+def test_the_figure_has_whole_texts(sizes: list[int], shown: int, out: int) -> None:
+    words = pd.DataFrame({"document": np.repeat(np.arange(len(sizes)), sizes), "model": "m", "word": "w"})
+    words = words.assign(word_num=words.groupby("document").cumcount() + 1, surprisal_bits=1.0)
+    figure = word_figure(words, "texts")
+    assert len(figure.axes[0].get_yticks()) == shown
+    said = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert (f"({out} left out)" in " ".join(said.split())) == bool(out)
 
 
 def test_words_of_scripts_without_spaces_have_the_plain_sum(root: Path, tmp_path: Path) -> None:

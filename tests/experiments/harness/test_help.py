@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from typing import Any
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -110,3 +111,11 @@ def test_a_file_of_a_result_is_a_path() -> None:
     found = sg.design(sg.designed_simulated(n_items=20, vocab_size=60), games=["bets"], contexts=[10], n_replicates=5)
     assert found.files
     assert all(found.files[name].is_file() for name in found.files)
+
+
+def test_the_help_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shannon_game.estimators.errors.find_spec", lambda name: None)
+    assert "study.columns.response" in experiment_help("tvd", ["study=cloze_table"])
+    absent = Mock(side_effect=ModuleNotFoundError("pymc"))
+    monkeypatch.setattr("shannon_game.experiments.harness.registry.resolve_name", absent)
+    assert "[bayes]'; then --help lists" in experiment_help("ard", ["study=cloze_table"])
