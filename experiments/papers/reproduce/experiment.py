@@ -262,7 +262,9 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
             verdict = judge(row.printed, ours, tolerance=row.tolerance, expected=row.expected, reason=row.reason)
         found = {"ours": np.nan, "difference": np.nan}
         if ours is not None:
-            found = {"ours": ours, "difference": ours - float(number_of(row.printed))}
+            # nothing is subtracted from a bound
+            bound = row.printed.startswith(("<", ">"))
+            found = {"ours": ours, "difference": np.nan if bound else ours - float(number_of(row.printed))}
         records.append(row._asdict() | found | {"published": row.printed, "verdict": verdict, "reason": reason})
     return pd.DataFrame(records, columns=list(TABLE_COLUMNS))
 

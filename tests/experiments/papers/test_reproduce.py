@@ -35,9 +35,9 @@ from shannon_game.experiments.papers.published_study import (
     VERDICTS,
     WITHIN_TOLERANCE,
 )
-from shannon_game.experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings
+from shannon_game.experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, judged_values
 from shannon_game.experiments.papers.reproduce.parts import PAPERS, PARTS
-from shannon_game.experiments.papers.reproduce.run import plan
+from shannon_game.experiments.papers.reproduce.run import Outcome, Planned, plan
 from tests.experiments.command import ROOT, command, config, environment, run_experiment
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
@@ -145,6 +145,17 @@ def test_a_paper_stands_for_all_of_its_parts() -> None:
     for paper in PAPERS:
         needed = set(values["part"].to_numpy()[values["paper"].to_numpy() == paper]) - {""}
         assert needed <= set(ReproduceSettings().named([paper])), paper
+
+
+def test_nothing_is_subtracted_from_a_bound(tmp_path: Path) -> None:
+    values = published()
+    chosen = (values["part"] == "tvd_legacy") & (values["select"] == "quantity=ece/bloom/oracle1/20 seeds/sd")
+    (tmp_path / "tvd_legacy").mkdir()
+    (tmp_path / "tvd_legacy" / "table.csv").write_text("quantity,authors_code\nece/bloom/oracle1/20 seeds/sd,0.008\n")
+    planned = Planned(PARTS["tvd_legacy"], tmp_path / "tvd_legacy", (), "", may_download=False)
+    table = judged_values(values.isel(value=chosen.to_numpy()), [Outcome(planned, "done")])
+    assert (table["published"] == "<0.1").any()
+    assert table["difference"].isna().tolist() == table["published"].str.startswith("<").tolist()
 
 
 def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:
