@@ -3,7 +3,7 @@
 The bar is that of rich. Stages stand inside each other (a run, its fits, the draws of one fit), which no library puts
 into one line of a log::
 
-    human_loss, 6 min so far: fits 2 of 7, about 14 min left: draws 12,000 of 40,000, about 2 min left
+    human_loss, 6 min so far: fits 2 of 7, about 14 min left: draws 12,000 of 40,000
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class _Stage:
         if self.left is not None:
             return self.left
         done = self.done + inner - (self.done_before or 0)
-        if not self.total or done <= 0:
+        # the first of several is no measure before it has ended: its steps differ
+        if not self.total or done <= 0 or (self.total > 1 and self.done == (self.done_before or 0)):
             return None
         return (time.monotonic() - self.start) * max(self.total - self.done - inner, 0) / done
 
@@ -153,11 +154,15 @@ def _tick(ended: threading.Event) -> None:
 
 
 def _line(stages: list[_Stage]) -> str:
-    """Describe the stages; an inner one that has no end of its own counts nothing towards the outer one."""
+    """Describe the stages; an inner one that has no end of its own counts nothing towards the outer one.
+
+    Only the outermost that has several things to do says how long it takes: that is what a reader waits for.
+    """
+    whole = next((one for one in stages if (one.total or 1) > 1), None)
     parts: list[str] = []
     inner = 0.0
     for one in reversed(stages):
-        left = one.seconds_left(inner)
+        left = one.seconds_left(inner) if one is whole else None
         said = one.what if one.total is None else f"{one.what} {one.done:,} of {one.total:,}"
         said += f" ({one.now})" if one.now else ""
         parts.append(said if left is None else f"{said}, about {duration(left)} left")

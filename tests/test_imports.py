@@ -106,6 +106,16 @@ def test_importing_the_language_model_engine_loads_no_torch():
 
 
 @pytest.mark.subprocess
+def test_the_papers_need_no_pymc():
+    found = loaded_by(
+        "import importlib; from shannon_game.experiments.papers.reproduce.experiment import OWN_CODE;"
+        " [importlib.import_module(module) for module, *_ in OWN_CODE.values()]"
+    )
+    assert "sklearn" not in found
+    assert not found & {"pymc", "pytensor", "torch"}
+
+
+@pytest.mark.subprocess
 def test_a_folder_with_packages_of_our_names_is_no_hindrance(tmp_path):
     for name in (*FLOORS, "conf"):
         (tmp_path / name).mkdir()

@@ -7,6 +7,7 @@ import io
 import json
 import platform
 import re
+import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -36,6 +37,16 @@ _LONGEST = 60
 """Rows of a table that a page can hold."""
 _WIDEST = 8
 
+_DOWNLOADED = "The command downloads the data and checks them; `SHANNON_DATA=FOLDER` reads copies that you have."
+_ORIGINS = {
+    "lm_game": _DOWNLOADED,
+    "rank_perplexity": _DOWNLOADED,
+    "provo": "Clone GitHub `evgeniael/predict_next_word` to `FOLDER/provo`, and set `SHANNON_DATA=FOLDER`.",
+}
+_NOT_AGAIN = ("hydra.", "output.print", "output.bundle")
+_FOLDERS = re.compile(r"(?<![\w./:])/[^,=\[\]{}'\"]*/")
+"""Of absolute paths, without their last part."""
+
 _PACKAGES = (
     *("numpy", "scipy", "pandas", "xarray", "h5netcdf", "matplotlib", "pydantic", "hydra-core", "omegaconf"),
     *("pymc", "pytensor", "arviz", "nutpie", "numba", "torch", "transformers", "scikit-learn"),
@@ -53,6 +64,7 @@ def bundle(
     config: Mapping[str, object] | None = None,
     experiment: str = "",
     data: Mapping[str, str] | None = None,
+    overrides: Sequence[str] = (),
 ) -> Path:
     """Write a folder for a repository, and ``FOLDER.zip`` beside it; the same run gives the same bytes.
 
@@ -70,6 +82,8 @@ def bundle(
         Name of the experiment, as on the command line.
     data : mapping of str to str, optional
         Setting that names a file or folder -> its SHA-256.
+    overrides : sequence of str
+        Arguments of the command, with which the README says how to run it again.
 
     Returns
     -------
@@ -112,7 +126,13 @@ def bundle(
         save_figures(staging / "figures", result.figures, kinds=("svg", "pdf"))
         for path, text in texts.items():
             write_whole(staging / path, text)
-        write_whole(staging / "README.md", _readme(staging, name, experiment, checks))
+        again = {
+            "command": _command(overrides),
+            "extras": ",".join(_extras(config or {})),
+            "version": package_version(),
+            "origin": _origin(name, overrides, read=any(digests.values())),
+        }
+        write_whole(staging / "README.md", _readme(staging, name, experiment, checks, again))
     zip_folder(folder, packed)
     return folder
 
@@ -201,6 +221,35 @@ def _shareable(value: Any) -> Any:
     return f".../{PurePath(value).name}" if isinstance(value, str) and PurePath(value).is_absolute() else value
 
 
+def _command(overrides: Sequence[str]) -> str:
+    """Arguments to run it again; empty if there was no command."""
+    shown = [_without_person(text) for text in overrides if not text.startswith(_NOT_AGAIN)]
+    return shlex.join([*shown, "output.bundle=true", "hydra.run.dir=again"]) if shown else ""
+
+
+def _without_person(override: str) -> str:
+    """Shorten an argument: no ids of people, and of an absolute path the last part."""
+    key, equals, value = override.partition("=")
+    if any(name in override for name in PEOPLE_SETTINGS):
+        return f"{key}=NOT_SHARED"
+    return f"{key}{equals}{_FOLDERS.sub('.../', value)}"
+
+
+def _extras(config: Mapping[str, Any]) -> Sequence[str]:
+    found = config.get("experiment", {}).get("extra") or ()
+    return [found] if isinstance(found, str) else found
+
+
+def _origin(study: str, overrides: Sequence[str], *, read: bool) -> str:
+    """Where the data come from."""
+    if "study=norms" in overrides:
+        return _DOWNLOADED
+    if not read:
+        return "The study is simulated from these settings: no data are read."
+    other = "Ask the authors of this bundle for the files whose SHA-256 is in `data.csv`."
+    return next((text for name, text in _ORIGINS.items() if study.startswith(name)), other)
+
+
 def _versions() -> dict[str, object]:
     packages = {name: package_version(name) for name in _PACKAGES}
     return {
@@ -216,9 +265,18 @@ def _files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
 
 
-def _readme(folder: Path, study: str, experiment: str, checks: Sequence[Check]) -> str:
+def _readme(folder: Path, study: str, experiment: str, checks: Sequence[Check], again: Mapping[str, str]) -> str:
     """Write what is in the folder, with the SHA-256 of every file but this one."""
     contents = {file.relative_to(folder).as_posix(): file.read_bytes() for file in _files(folder)}
     files = [(name, len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()]
     warned = [check for check in checks if check.verdict == "warn"]
-    return fill("bundle_readme.md", experiment=experiment or "Results", study=study, warned=warned, files=files)
+    table = next(digest for name, _, digest in files if name == "tables/table.csv")
+    return fill(
+        "bundle_readme.md",
+        experiment=experiment or "Results",
+        study=study,
+        warned=warned,
+        files=files,
+        table=table,
+        again=again,
+    )

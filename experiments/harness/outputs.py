@@ -265,4 +265,5 @@ def write_outputs(
             write_csv(key, staging / PSEUDONYMS, private=True)
         name, data = str(cfg.experiment.name), None if status is None else status.data
         folder = staging / "bundle"
-        bundle(study, result, folder, settings=settings, config=_decisive(cfg), experiment=name, data=data)
+        config = _decisive(cfg)
+        bundle(study, result, folder, settings=settings, config=config, experiment=name, data=data, overrides=overrides)

@@ -57,7 +57,7 @@ _MEANINGS = {
     "select": 'its row: "player=human | rounding=none" (:func:`parse_select`)',
     "column": "its column",
     "origin": "``printed`` in the text, or ``counted`` by us from a public file",
-    "source": "the place in the text (table or section, file and line), or the public file",
+    "source": "the place in the text (table, appendix or section), or the public file",
 }
 _TEXT = tuple(_MEANINGS)
 

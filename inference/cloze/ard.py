@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_ndtr, logit
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.errors import require_packages
 from shannon_game.inference.posterior.arviz_adapter import from_groups
 from shannon_game.inference.posterior.item_draws import flat, thinned
 from shannon_game.inference.posterior.model_comparison import LooByGroup, loo_by
@@ -24,43 +22,6 @@ _Property = Callable[[FloatArray], FloatArray]
 
 _PER_ROW = ("eta", "latent_unit")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
-
-
-@dataclass(frozen=True, eq=False)
-class SklearnArd:
-    """scikit-learn's ``ARDRegression``: precisions by type-II maximum likelihood; 0 where a predictor was pruned."""
-
-    coefficient: FloatArray
-    sd: FloatArray
-    precision: FloatArray
-    covariance: FloatArray
-    noise_precision: float
-    intercept: float
-
-    @property
-    def two_over_precision(self) -> FloatArray:
-        """Bars of the figure of "Predict the Next Word", 2 / lambda: twice a prior variance, no posterior interval."""
-        return 2 / self.precision
-
-
-def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
-    """Fit scikit-learn's ARD regression with its defaults to `x`, shape (row, predictor)."""
-    require_packages(("sklearn",), "data")
-    from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
-
-    found = ARDRegression().fit(np.asarray(x, dtype=float), np.asarray(target, dtype=float))
-    kept = found.lambda_ < found.threshold_lambda
-    sd = np.zeros(len(kept))
-    # sigma_ has rows for what was not pruned only
-    sd[kept] = np.sqrt(np.diag(found.sigma_))
-    return SklearnArd(
-        coefficient=np.asarray(found.coef_),
-        sd=sd,
-        precision=np.asarray(found.lambda_),
-        covariance=np.asarray(found.sigma_),
-        noise_precision=float(found.alpha_),
-        intercept=float(found.intercept_),
-    )
 
 
 def small_posterior(posterior: Any) -> xr.Dataset:

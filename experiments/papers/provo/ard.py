@@ -28,7 +28,7 @@ from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.papers.provo.quirks import legacy_columns
-from shannon_game.inference.cloze.ard import SklearnArd, sklearn_ard
+from shannon_game.inference.cloze.sklearn_ard import SklearnArd, sklearn_ard
 from shannon_game.inference.settings import Names, Probability
 from shannon_game.models.cloze.ard_columns import ArdColumns
 

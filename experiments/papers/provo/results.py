@@ -235,7 +235,7 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
 
 
 def published_table() -> pd.DataFrame:
-    """Published values: ``legacy`` is of the paper's code, NaN if unknown; `tolerance` is its own, as text."""
+    """Published values: ``legacy`` is of the paper's code, NaN if unknown; `tolerance` and `printed` are text."""
     rows = pd.read_csv(_TABLE, dtype=str, keep_default_na=False)
     printed, is_code = pd.to_numeric(rows["printed"]), rows["origin"] == "counted"
     table = pd.DataFrame(
@@ -243,6 +243,7 @@ def published_table() -> pd.DataFrame:
             "quantity": rows["select"].str.removeprefix("quantity="),
             "legacy": printed.where(is_code),
             "paper": printed.where(~is_code),
+            "printed": rows["printed"].where(~is_code),
             "tolerance": rows["tolerance"],
             "expected": rows["expected"].where(~is_code),
             "source": rows["source"],

@@ -19,6 +19,7 @@ from shannon_game.experiments.papers.provo.results import (
     published_table,
     stored_comparison,
 )
+from shannon_game.experiments.papers.published_study import REPRODUCED, judge
 from shannon_game.inference.settings import UserPath
 
 
@@ -42,8 +43,11 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
     lists = stored_comparison(study, results)
     off = lists[lists["largest_difference"] > 1e-6]
     warnings = refused + tuple(f"stored list {name} differs by more than 1e-6" for name in off["list"])
+    n_printed = (table["printed"] != "").sum()
     text = (
-        f"**The paper's code gives its {len(table)} published numbers within {table['difference'].abs().max():.1e}.** "
+        f"**The authors' code gives {table['difference'].count()} numbers of their stored results within "
+        f"{table['difference'].abs().max():.1e}. {_not_as_printed(table)} of {n_printed} printed numbers differ.** "
+        "`authors_code` is that code, run here; `stored` is in the authors' files; `printed` is in the paper. "
         "`clean` treats the words of both sides alike, drops what is no word, and splits each context's answers by "
         f"itself. {len(lists)} stored lists were computed again from the public samples "
         f"({int(lists['n_compared'].sum()):,} values); the largest difference is "
@@ -51,7 +55,7 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
     )
     return ExperimentResult(
         table,
-        xr.Dataset({"value": ("quantity", table["legacy"].to_numpy())}, {"quantity": table["quantity"].to_list()}),
+        xr.Dataset({"value": ("quantity", table["authors_code"])}, {"quantity": table["quantity"].to_list()}),
         {
             "tvd": tvd_figure(_distances(results, clean), f"{study.attrs['name']}; the paper's code"),
             **appendix_figures(study),
@@ -60,6 +64,11 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
         warnings,
         tables={"stored_lists": lists},
     )
+
+
+def _not_as_printed(table: pd.DataFrame) -> int:
+    printed = table[table["printed"] != ""]
+    return sum(judge(*pair) != REPRODUCED for pair in zip(printed["printed"], printed["authors_code"], strict=True))
 
 
 def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
@@ -72,17 +81,17 @@ def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
 
 
 def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:
-    """One row per quantity, by the paper's code, as published, and clean."""
+    """Make one row per quantity: by the authors' code, as they stored it, as printed, and clean."""
     published = published_table().set_index("quantity")
     known = {player.player: player for player in clean}
     table = published.reindex([*published.index, *(name for name in results.numbers if name not in published.index)])
     ours = pd.Series(results.numbers, dtype=float).reindex(table.index)
     return pd.DataFrame(
         {
-            "legacy": ours,
-            "published_legacy": table["legacy"],
+            "authors_code": ours,
+            "stored": table["legacy"],
             "difference": ours - table["legacy"],
-            "paper": table["paper"],
+            "printed": table["printed"].fillna(""),
             "clean": [_clean_value(str(name), known) for name in table.index],
             "source": table["source"].fillna(""),
         }

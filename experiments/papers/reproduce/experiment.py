@@ -112,6 +112,9 @@ class ReproduceSettings(Seeded):
                     f"is {list(overrides)!r}, should be a list of settings such as ['experiment.n_repeats=2']",
                     field=f"overrides.{name}",
                 )
+        for field in ("papers", "parts"):
+            if self.of is not None and getattr(self, field) is not None:
+                raise InputError(f"goes without of={self.of}, which repeats one analysis; leave one out", field=field)
         for field in ("parts", "again"):
             for name in getattr(self, field) or ():
                 if name not in PARTS and name not in DATA and name not in PAPERS:
@@ -170,10 +173,11 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     by_name = {outcome.name: outcome for outcome in outcomes}
     bad = table["verdict"].isin(UNEXPECTED)
     broken = [outcome for outcome in outcomes if outcome.state == "failed"]
+    asked = of_asked_papers(table)
     return ExperimentResult(
         table=table,
         dataset=_dataset(table),
-        figures={"verdicts": verdict_figure(table)},
+        figures={"verdicts": verdict_figure(asked)},
         text=summary(table, outcomes),
         warnings=(
             *_value_warnings(table[bad]),
@@ -182,9 +186,9 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
             *(f"part {one.name}: a check failed (convergence)" for one in outcomes if one.gate_failed),
         ),
         gate_failed=bool(bad.any()) or bool(broken) or any(one.gate_failed for one in outcomes),
-        on_screen=counts(table).reset_index(),
+        on_screen=counts(asked).reset_index(),
         title="Published numbers, reproduced",
-        body=report_body(table, by_name),
+        body=report_body(asked, by_name),
     )
 
 
@@ -243,13 +247,16 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
 def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """Put ours beside every published value, with its verdict."""
     by_name = {outcome.name: outcome for outcome in outcomes}
+    asked = {outcome.planned.part.paper for outcome in outcomes if outcome.state != "not run"}
     cache: dict[Path, pd.DataFrame | None] = {}
     records = []
     for row in rows_of(study.to_dataframe().reset_index()):
         outcome = by_name[row.part] if row.part else None
         ours: float | None = None
         reason = row.reason
-        if outcome is not None and not outcome.has_outputs:
+        if outcome is None and row.paper in PAPERS and row.paper not in asked:
+            verdict = NOT_RUN
+        elif outcome is not None and not outcome.has_outputs:
             verdict, reason = _WITHOUT_OUTPUTS[outcome.state], outcome.message
         else:
             if outcome is not None:
@@ -262,9 +269,17 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
             verdict = judge(row.printed, ours, tolerance=row.tolerance, expected=row.expected, reason=row.reason)
         found = {"ours": np.nan, "difference": np.nan}
         if ours is not None:
-            found = {"ours": ours, "difference": ours - float(number_of(row.printed))}
+            # nothing is subtracted from a bound
+            bound = row.printed.startswith(("<", ">"))
+            found = {"ours": ours, "difference": np.nan if bound else ours - float(number_of(row.printed))}
         records.append(row._asdict() | found | {"published": row.printed, "verdict": verdict, "reason": reason})
     return pd.DataFrame(records, columns=list(TABLE_COLUMNS))
+
+
+def of_asked_papers(table: pd.DataFrame) -> pd.DataFrame:
+    """Values of the papers of which something was asked for; all where nothing was."""
+    asked = table.loc[table["verdict"] != NOT_RUN, "paper"].unique()
+    return table[table["paper"].isin(asked)] if len(asked) else table
 
 
 def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str) -> tuple[float | None, str]:

@@ -15,7 +15,14 @@ import pandas as pd
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import markdown_plain, markdown_table
-from shannon_game.experiments.papers.published_study import ORIGINS, REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
+from shannon_game.experiments.papers.published_study import (
+    NOT_RUN,
+    ORIGINS,
+    REPRODUCED,
+    VERDICTS,
+    WITHIN_TOLERANCE,
+    decimals,
+)
 from shannon_game.experiments.papers.reproduce.parts import (
     ADDED,
     DISPLAYS,
@@ -35,16 +42,17 @@ _SECTION = re.compile(r"^## ", re.MULTILINE)
 
 
 def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
-    """Say how many values got which verdict, and what was not run."""
-    agree = table["verdict"].isin(_AGREE)
-    printed = table["origin"] == "printed"
-    without = int(table["ours"].isna().sum())
+    """Say how many of the values asked for got which verdict, and what was not run."""
+    asked = table[table["verdict"] != NOT_RUN]
+    agree, printed = asked["verdict"].isin(_AGREE), asked["origin"] == "printed"
     states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
-    parts = ", ".join(f"{number} {state}" for state, number in states.items())
+    without, not_asked = int(asked["ours"].isna().sum()), len(table) - len(asked)
+    said = f" Another {not_asked:,} were not asked for." if not_asked else ""
     return (
-        f"**{agree.sum():,} of {len(table):,} published values are reproduced**: {(agree & printed).sum():,} of "
+        f"**{agree.sum():,} of {len(asked):,} published values are reproduced**: {(agree & printed).sum():,} of "
         f"{printed.sum():,} that the papers print, {(agree & ~printed).sum():,} of {(~printed).sum():,} counted in "
-        f"public files. {without:,} values were not computed; the reason stands beside each. Parts: {parts}."
+        f"public files. {without:,} values were not computed; the reason stands beside each.{said} "
+        f"Parts: {', '.join(f'{number} {state}' for state, number in states.items())}."
     )
 
 

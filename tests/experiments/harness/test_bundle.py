@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import zipfile
 from pathlib import Path
@@ -13,6 +14,7 @@ import xarray as xr
 
 from shannon_game import accuracy, bet_perplexity, bounds, bundle, perplexity, pseudonymous
 from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.examples import guess_study
@@ -95,6 +97,26 @@ def test_a_bundle_depends_on_nobodys_id_and_has_the_studys_numbers(experiment, s
             own = result.tables[name] if name else result.table
             pd.testing.assert_frame_equal(own.select_dtypes("number"), table.select_dtypes("number"))
     assert packed[0] == packed[1]
+
+
+def test_the_readme_says_how_to_run_it_again(tmp_path):
+    overrides = [
+        *("+exp=perplexity", "study=comparison_table", "study.path=/home/zoe/my data/a.csv", "output.print=false"),
+        *("experiment.exclude_participants=[zoe]", "models.api.base_url=http://127.0.0.1:8000/v1", "hydra.run.dir=/x"),
+    ]
+    study = pseudonymous(comparison_study())[0].assign_attrs(data_sha256="0" * 64)
+    folder = bundle(
+        study, small_result(), tmp_path / "b", config={"experiment": {"extra": ["data"]}}, overrides=overrides
+    )
+    said = (folder / "README.md").read_text(encoding="utf-8").partition("## Run this again")[2].partition("## Files")[0]
+    assert "zoe" not in said
+    assert (
+        "run +exp=perplexity study=comparison_table study.path=.../a.csv experiment.exclude_participants=NOT_SHARED "
+        "models.api.base_url=http://127.0.0.1:8000/v1 output.bundle=true hydra.run.dir=again\n"
+    ) in said
+    assert f'pip install "shannon-game[data]=={package_version()}"' in said
+    assert hashlib.sha256((folder / "tables" / "table.csv").read_bytes()).hexdigest() in said
+    assert "whose SHA-256 is in `data.csv`" in said
 
 
 def test_a_study_that_names_people_is_refused(tmp_path):

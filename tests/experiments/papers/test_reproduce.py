@@ -35,9 +35,15 @@ from shannon_game.experiments.papers.published_study import (
     VERDICTS,
     WITHIN_TOLERANCE,
 )
-from shannon_game.experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings
+from shannon_game.experiments.papers.reproduce.experiment import (
+    TABLE_COLUMNS,
+    ReproduceSettings,
+    judged_values,
+    of_asked_papers,
+)
 from shannon_game.experiments.papers.reproduce.parts import PAPERS, PARTS
-from shannon_game.experiments.papers.reproduce.run import plan
+from shannon_game.experiments.papers.reproduce.report import summary
+from shannon_game.experiments.papers.reproduce.run import Outcome, Planned, plan
 from tests.experiments.command import ROOT, command, config, environment, run_experiment
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
@@ -130,6 +136,10 @@ def test_finished_parts_are_not_run_again(first, data: Path) -> None:
             "data: unknown setting 'prov'; did you mean 'provo'\\? choose one of: root, lm_game",
         ),
         (["+experiment.overrides.improve=[a]"], r"experiment.overrides.improve: is \['a'\]"),
+        (
+            ["experiment.of=tvd", "study=provo", "experiment.papers=[provo]"],
+            "experiment.papers: goes without of=tvd",
+        ),
         (["experiment.parts=[provo]"], "nothing can be run, data: there is no download; get the repository"),
     ],
 )
@@ -145,6 +155,32 @@ def test_a_paper_stands_for_all_of_its_parts() -> None:
     for paper in PAPERS:
         needed = set(values["part"].to_numpy()[values["paper"].to_numpy() == paper]) - {""}
         assert needed <= set(ReproduceSettings().named([paper])), paper
+
+
+def test_nothing_is_subtracted_from_a_bound(tmp_path: Path) -> None:
+    values = published()
+    chosen = (values["part"] == "tvd_legacy") & (values["select"] == "quantity=ece/bloom/oracle1/20 seeds/sd")
+    (tmp_path / "tvd_legacy").mkdir()
+    (tmp_path / "tvd_legacy" / "table.csv").write_text("quantity,authors_code\nece/bloom/oracle1/20 seeds/sd,0.008\n")
+    planned = Planned(PARTS["tvd_legacy"], tmp_path / "tvd_legacy", (), "", may_download=False)
+    table = judged_values(values.isel(value=chosen.to_numpy()), [Outcome(planned, "done")])
+    assert (table["published"] == "<0.1").any()
+    assert table["difference"].isna().tolist() == table["published"].str.startswith("<").tolist()
+
+
+def test_what_was_not_asked_for_is_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("quantity,authors_code\n")
+    outcomes = [
+        Outcome(Planned(part, tmp_path, (), "", may_download=False), "done" if part.paper == "provo" else "not run")
+        for part in PARTS.values()
+    ]
+    table = judged_values(published(), outcomes)
+    asked = of_asked_papers(table)
+    assert set(asked["paper"]) == {"provo"}
+    assert set(table.loc[table["paper"] != "provo", "verdict"]) == {NOT_RUN}
+    said = summary(table, outcomes)
+    assert f" of {len(asked)} published values are reproduced**" in said
+    assert f"Another {len(table) - len(asked):,} were not asked for." in said
 
 
 def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:

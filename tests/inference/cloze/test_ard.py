@@ -18,9 +18,9 @@ from shannon_game.inference.cloze.ard import (
     loo_of_targets,
     predictive_checks,
     row_log_likelihood,
-    sklearn_ard,
 )
 from shannon_game.inference.cloze.ard_sbc import interval_coverage
+from shannon_game.inference.cloze.sklearn_ard import sklearn_ard
 from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
 from shannon_game.inference.posterior.sampling import sample
 from shannon_game.models.cloze.ard import ard_model
