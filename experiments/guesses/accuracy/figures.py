@@ -34,7 +34,7 @@ def accuracy_figure(
     height = 0.35 + 0.21 * max(int((models["tokens"] == kind).sum()) for kind in kinds)
     fig = new_figure(3.8 * len(kinds) + 0.4, 3.1 + height)
     grid = fig.subplots(2, len(kinds), sharex=True, squeeze=False, height_ratios=(height, 2.3))
-    highest = 0.0
+    highest = most = 0.0
     for (top, bottom), kind in zip(grid.T, kinds, strict=True):
         its = models[models["tokens"] == kind]
         top.spines[["left", "bottom"]].set_visible(False)
@@ -44,8 +44,9 @@ def accuracy_figure(
         highest = max(highest, _histogram(bottom, table[table["tokens"] == kind], min_answers))
         top.set_title(_TITLES[kind])
         bottom.set_xlabel("top-1 accuracy")
+        most = max(most, bottom.get_ylim()[1])
         bottom.sharey(grid[1, 0])
-    grid[1, 0].set(xlim=(0, max(0.72, highest + 0.1)), ylabel="participants")
+    grid[1, 0].set(xlim=(0, max(0.72, highest + 0.1)), ylim=(0, most), ylabel="participants")
     percent(grid[1, 0].xaxis)
     # every tenth would run into the next panel's
     grid[1, 0].xaxis.set_major_locator(MultipleLocator(0.2))

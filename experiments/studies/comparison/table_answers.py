@@ -63,17 +63,19 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     cure = "write all reports on one scale" + (": as probabilities, without study.percent" if percent else "")
     check_scale(table, "report", report[plain] * top, plain, top=top, cure=cure)
     beyond = (report < 0) | (report > 1)
-    if settings.extremes is not None and not beyond.any():
+    kind = "percentage" if percent else "probability"
+    more = "" if percent else "; study.percent=true reads percentages"
+    table.refuse(beyond, "report", f"should be a {kind} from 0 to {top}: correct the cell, or empty it{more}")
+    if settings.extremes is not None:
         low, high = (value / top for value in settings.extremes)
         ends = " and ".join(f"{value:g}" for value in settings.extremes)
         moved = (report < low) | (report > high)
         table.note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved)
         report = np.clip(report, low, high)
     instead = "extremes=[1,99]" if percent else "extremes=[0.01,0.99]"
-    should = f"a {'percentage' if percent else 'probability'} strictly between 0 and {top}: 0 and {top} mean an "
-    should += f"infinite ratio, so say what stands for them, such as study.{instead}"
-    should += "" if percent else "; study.percent=true reads percentages"
-    table.refuse(beyond if beyond.any() else (report <= 0) | (report >= 1), "report", f"should be {should}")
+    should = f"a {kind} strictly between 0 and {top}: 0 and {top} mean an "
+    should += f"infinite ratio, so say what stands for them, such as study.{instead}{more}"
+    table.refuse((report <= 0) | (report >= 1), "report", f"should be {should}")
     return report
 
 
