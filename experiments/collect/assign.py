@@ -15,19 +15,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import pairwise
-from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
-from shannon_game.experiments.collect.deck import Card, Deck, read_cards
-from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.deck import Card, Deck
+from shannon_game.experiments.collect.parts import is_automatic, visit_needs
+from shannon_game.experiments.collect.register import read_cards
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
@@ -55,8 +54,6 @@ class Choice:
     candidate: int | None = None
 
 
-_TIMES = 12
-_ANY = np.random.default_rng(0)  # the side that it draws makes no question automatic
 # built once: SQLAlchemy finds what it made of them by identity of their parts
 _LOCK = select(Study.id).where(Study.id == bindparam("study")).with_for_update()
 _ASKED = (
@@ -165,7 +162,7 @@ def _leaving_enough(
     goes_on, own = settings.goes_on(game), deck.parts[game, session.state == "training"]
     if not goes_on:
         # a quota may have closed more, and some the server will answer by itself
-        closed |= own & ~sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
+        closed |= own & ~sum(deck.bit[at] for at, _, served in rows if not is_automatic(deck.cards[at], served))
     # one question gives away no more than a document
     most = deck.longest_document * (1 + sum(number for *_, number in needs))
     # which questions of later parts the server answers by itself depends on who comes before
@@ -199,31 +196,6 @@ def _rooms(
         return deck.room(needs, closed | deck.gives_away(card), settings.goes_on, card)
 
     return [room(deck.cards[at]) for at, *_ in rows]
-
-
-def visit_needs(settings: CollectSettings, games: Iterable[str]) -> list[tuple[str, bool, int]]:
-    """What a visit asks of some games, in order: game, whether in training, how many questions."""
-    blocks = [settings.block(game) for game in games]
-    return [
-        (block.game, training, number)
-        for block in blocks
-        for training, number in ((True, block.training_rounds), (False, block.n_questions))
-    ]
-
-
-def _is_automatic(card: Card, n_served: int) -> bool:
-    game = GAMES[card.game]
-    return game.automatic(card.content, game.layout(card.content, n_served, _ANY)) is not None
-
-
-def automatic_questions(deck: Deck) -> tuple[int, int]:
-    """Questions that the server answers by itself: at that time in a row at which they are the most, and at any.
-
-    Which ones they are changes from one person to the next: a visit keeps room for so many.
-    """
-    cards = [card for card in deck.cards.values() if card.game == "comparison" and not card.attention]
-    found = [sum(deck.bit[card.id] for card in cards if _is_automatic(card, at)) for at in range(_TIMES)]
-    return max(found, key=int.bit_count), reduce(or_, found)
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:

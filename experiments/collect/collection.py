@@ -8,17 +8,15 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
-from shannon_game.experiments.collect.assign import automatic_questions, visit_needs
 from shannon_game.experiments.collect.database import Database
-from shannon_game.experiments.collect.deck import Deck, load_deck
+from shannon_game.experiments.collect.deck import Deck
 from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.games.texts import items_alone
-from shannon_game.experiments.collect.register import register
+from shannon_game.experiments.collect.parts import automatic_questions, refuse_short_visits
+from shannon_game.experiments.collect.register import load_deck, register
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.strings import Strings, page_version
 from shannon_game.experiments.collect.surveys import Survey, consent_texts, read_survey
@@ -84,7 +82,7 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         deck = load_deck(transaction, study_id)
         deck.automatic, deck.ever_automatic = automatic_questions(deck)
         # inside the transaction: what is refused is not launched
-        _refuse_short_visits(settings, deck)
+        refuse_short_visits(settings, deck)
     adaptive = settings.questions == "adaptive"
     return Collection(
         settings=settings,
@@ -102,24 +100,3 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         _by_arm={arm.name: settings.of_arm(arm.name) for arm in settings.arms},
         _released_at=time.time(),
     )
-
-
-def _refuse_short_visits(settings: CollectSettings, deck: Deck) -> None:
-    """Refuse lists, arms and blocks that cannot fill a visit without giving an answer away; warn of a single game."""
-    arms, lists = [arm.name for arm in settings.arms] or [""], list(settings.lists) or [""]
-    restricts = bool(settings.blocks or settings.lists or any(arm.items for arm in settings.arms))
-    for arm, name in product(arms, lists):
-        closed = deck.automatic | deck.outside(tuple(settings.items_of(arm, name)))
-        for blocks in settings.of_arm(arm).visits():
-            games, wanted = [block.game for block in blocks], sum(block.n_questions for block in blocks)
-            room = deck.room(visit_needs(settings, games), closed, settings.goes_on)
-            if room == wanted:
-                continue
-            cell = f"lists.{name}" if name else f"arms.{arm}" if arm else ""
-            problem = (
-                f"a visit asks {wanted} questions of {' and '.join(games)}, and {room} fit: what is shown for one "
-                "answers others on its text, and equal tokens are not asked about; name more items, or ask fewer"
-            )
-            if restricts:
-                raise InputError(problem, field=cell or "blocks")
-            log.warning("n_questions: %s", problem)

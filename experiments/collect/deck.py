@@ -13,11 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session as Transaction
-
 from shannon_game.experiments.collect.games.protocol import CUT
-from shannon_game.experiments.collect.tables import Question
 
 _LEAST, _TAIL, _SURE = 8, 40, 24
 """Signs at a context's end by which its place is found in another text: at least, at most, and in other documents."""
@@ -146,18 +142,6 @@ class Deck:
                 if known_place and same and begins and (cut or end >= len(tail)):
                     found |= bits
         return found
-
-
-def load_deck(transaction: Transaction, study_id: int) -> Deck:
-    """Read the questions of a study."""
-    return Deck(read_cards(transaction, Question.study_id == study_id))
-
-
-def read_cards(transaction: Transaction, which: Any) -> list[Card]:
-    """Read questions that fulfil a condition."""
-    names = ("id", "game", "item_id", "document", "position", "opens", "training", "attention", "content")
-    query = select(*(getattr(Question, name) for name in names)).where(which)
-    return [Card(*row) for row in transaction.execute(query.order_by(Question.id))]
 
 
 def _plain(text: str) -> str:

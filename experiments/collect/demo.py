@@ -20,6 +20,9 @@ from shannon_game.inference.settings import Settings
 if TYPE_CHECKING:
     import xarray as xr
 
+DEMO = "collect_demo"
+"""Name of the study."""
+
 _DATA = Path(__file__).parent / "data"
 
 
@@ -55,5 +58,5 @@ def collect_demo(settings: CollectDemoSettings) -> xr.Dataset:
             token_document=("position", of_document),
         )
         .assign_coords(document_name=np.array(names, dtype=object))
-        .assign_attrs(name="collect_demo")
+        .assign_attrs(name=DEMO)
     )

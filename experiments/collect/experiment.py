@@ -7,17 +7,14 @@ import logging
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
-from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.export import visits
 from shannon_game.experiments.collect.games.registry import chosen_contexts
 from shannon_game.experiments.collect.players.demonstration import played
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.inference.progress import counted
 
 log = logging.getLogger("shannon-game")
@@ -32,12 +29,7 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     ExperimentResult
         A row per session; of players who are no people, what was estimated beside what they believe.
     """
-    if settings.served is not None:
-        given, study = study, comparison_file(path=settings.served)
-        same = given.attrs.get("data_sha256") == study.attrs["data_sha256"]
-        if not same and given.attrs.get("name") != collect_demo().attrs["name"]:
-            problem = f"is {str(settings.served)!r}, and study= names {given.attrs.get('name')!r}; give one of them"
-            raise InputError(problem, field="served")
+    study = settings.study_of(study)
     if settings.players != "people":
         # they come to this machine itself, where no proxy speaks TLS
         settings = settings.model_copy(update={"https": False})

@@ -1,12 +1,11 @@
-"""A study's questions, written to the database: those that count, those of the training, the attention checks."""
+"""A study's questions, written to the database and read from it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import time
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
@@ -14,72 +13,16 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.collect.games.protocol import QuestionRow
-from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.deck import Card, Deck
+from shannon_game.experiments.collect.parts import named_items, parts_of
 from shannon_game.experiments.collect.settings import MAY_CHANGE, CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
-from shannon_game.experiments.harness.settings import rng_for
 
 if TYPE_CHECKING:
     import xarray as xr
 
 _LONGEST_SHOWN = 60
-
-
-@dataclass(frozen=True)
-class Part:
-    """A question and what it is for."""
-
-    row: QuestionRow
-    training: bool = False
-    attention: bool = False
-
-
-def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Part]:
-    """Make a game's questions and set some aside: for the training, and for what attention checks are made of.
-
-    What is set aside is drawn with the seed; in games that go through a text it is one document.
-    """
-    game = GAMES[name]
-    practice: dict[str, str] = {}
-    if "practice" in study:
-        practice = dict(zip(item_labels(study).astype(str).tolist(), study["practice"].values.tolist(), strict=True))
-    rows = [row for row in game.questions(study, settings) if practice.get(row.item_id, "") in ("", name)]
-    order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
-    # what is kept for it, or what no list names, is practised on first: lists keep their items
-    listed = {item for items in named_items(settings).values() for item in items}
-    order.sort(
-        key=lambda at: (
-            practice.get(rows[at].item_id) != name,
-            not listed.isdisjoint((rows[at].item_id, rows[at].document)),
-        )
-    )
-    checks, rounds = settings.n_checks(name), settings.block(name).training_rounds
-    # places without a document follow no other
-    if settings.goes_on(name) and any(row.document for row in rows):
-        document = _training_document(rows, rounds, listed) if rounds else None
-        aside = [at for at, row in enumerate(rows) if row.document == document]
-        # an instruction stands in place of the text's question: nothing of the text is given away
-        sources = [*aside, *order][:checks]
-    else:
-        # a context that was shown in the training would answer what it holds: none of that is asked
-        aside = order[:rounds]
-        # the parts of a visit share their items: none is lost to a check
-        sources = [*aside, *order][:checks] if settings.blocks else order[len(aside) : len(aside) + checks]
-    kept = set(range(len(rows))) - set(aside) - (set(sources) if name == "comparison" else set())
-    if not any(rows[at].opens for at in kept):
-        problem = (
-            f"sets aside all {len(rows)} questions that the study has for {name}; ask fewer training rounds and "
-            "attention checks, or take a larger study"
-        )
-        raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="training_rounds")
-    made = [Part(rows[at], training=at in set(aside)) for at in range(len(rows)) if at in kept or at in set(aside)]
-    for number, at in enumerate(sources):
-        content = game.attention_check({**rows[at].content, "context": ""}, number)
-        made.append(Part(QuestionRow(f"check-{number}", content), attention=True))
-    return made
 
 
 def register(transaction: Transaction, study: xr.Dataset, settings: CollectSettings) -> Study:
@@ -130,13 +73,6 @@ def _refuse_unknown_items(rows: Sequence[Mapping[str, Any]], settings: CollectSe
                 "which items are asked, or leave it out"
             )
         raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
-
-
-def named_items(settings: CollectSettings) -> dict[str, tuple[str, ...]]:
-    """Items and documents that lists and arms name, by setting."""
-    return {f"lists.{name}": items for name, items in settings.lists.items()} | {
-        f"arms.{arm.name}.items": arm.items for arm in settings.arms
-    }
 
 
 _OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
@@ -191,10 +127,13 @@ def _hash(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps([name, rows], sort_keys=True).encode()).hexdigest()
 
 
-def _training_document(rows: Sequence[QuestionRow], rounds: int, listed: Container[str]) -> str:
-    """Find the shortest document with enough places, one that no list names where there is any."""
-    sizes: dict[str, int] = {}
-    for row in rows:
-        sizes[row.document] = sizes.get(row.document, 0) + 1
-    enough = {document: size for document, size in sizes.items() if size >= rounds}
-    return min(enough or sizes, key=lambda document: (document in listed, sizes[document], document))
+def load_deck(transaction: Transaction, study_id: int) -> Deck:
+    """Read the questions of a study."""
+    return Deck(read_cards(transaction, Question.study_id == study_id))
+
+
+def read_cards(transaction: Transaction, which: Any) -> list[Card]:
+    """Read questions that fulfil a condition."""
+    names = ("id", "game", "item_id", "document", "position", "opens", "training", "attention", "content")
+    query = select(*(getattr(Question, name) for name in names)).where(which)
+    return [Card(*row) for row in transaction.execute(query.order_by(Question.id))]

@@ -6,17 +6,22 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.demo import DEMO
 from shannon_game.experiments.collect.strings import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
 from shannon_game.experiments.studies.comparison.designed import Crowd
+from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 from shannon_game.inference.text.prompts import PromptSettings
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 GameName = Literal["comparison", "top1", "cloze", "guess_until_right", "bets"]
 """The games that there are."""
@@ -266,6 +271,17 @@ class CollectSettings(Seeded):
     """Cookies travel by https alone; set it behind a proxy with TLS."""
     proxies: Text = "127.0.0.1"
     """Addresses of proxies whose word on the visitor's address is believed, with commas; * believes all."""
+
+    def study_of(self, given: xr.Dataset) -> xr.Dataset:
+        """Load the study that is served, where a plan names it in place of the one `given`."""
+        if self.served is None:
+            return given
+        study = comparison_file(path=self.served)
+        same = given.attrs.get("data_sha256") == study.attrs["data_sha256"]
+        if not same and given.attrs.get("name") != DEMO:
+            problem = f"is {str(self.served)!r}, and study= names {given.attrs.get('name')!r}; give one of them"
+            raise InputError(problem, field="served")
+        return study
 
     def goes_on(self, game: str) -> bool:
         """Whether a game goes on from one place of a text to the next."""

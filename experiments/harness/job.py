@@ -67,7 +67,13 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
         if name in function.settings_class.model_fields and folder is not None and given.get(name) is None:
             given |= {name: folder / default, **({"set_aside": True} if name == "replicates" else {})}
     settings = experiment_settings(function, cfg, given, overrides)
-    return Job(entry, function, settings, load_study(cfg.study, kind=entry.kinds, wanted_by=entry.name))
+    study = load_study(cfg.study, kind=entry.kinds, wanted_by=entry.name)
+    # a plan of a collection names its study itself: report and status are of that one
+    study_of = getattr(settings, "study_of", None)
+    if study_of is not None:
+        with from_command():
+            study = study_of(study)
+    return Job(entry, function, settings, study)
 
 
 def experiment_settings(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import xarray as xr
-import yaml
 
 from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan
 from shannon_game.estimators.errors import InputError
@@ -19,46 +17,10 @@ from shannon_game.experiments.harness.result import ExperimentResult, choice, ex
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import GAME_LABELS, cost_figure
+from shannon_game.experiments.planning.plans import SCALES, plan_of, served_study, write_plan
 from shannon_game.experiments.planning.replicates import COVERAGE_SLACK, design_table
 from shannon_game.experiments.planning.settings import ADAPTIVE, SHARE_GAMES, DesignSettings, design_points
 from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts, draw_worlds, study_contexts
-from shannon_game.inference.disk import write_whole
-
-SCALES = ("interface", "slider")
-"""Scales that the comparison game has."""
-
-_BLOCKS = {
-    "comparison": {"comparison": "n_comparisons"},
-    "bridge": {"cloze": "n_answers", "comparison": "n_comparisons"},
-    ADAPTIVE: {"cloze": "n_answers", "comparison": "n_comparisons"},
-    "mixed": {"cloze": "n_answers", "comparison": "n_comparisons", "bets": "n_bets"},
-    "bets": {"bets": "n_bets"},
-    "cloze": {"cloze": "n_answers"},
-    "accuracy": {"top1": "n_guesses"},
-    "ranks": {"guess_until_right": "n_guesses"},
-}
-"""Game of a design -> games of a visit, with the size per context that each asks."""
-
-
-def plan_of(row: Any, width_nats: float, served: str | None = None) -> dict[str, Any]:
-    """Settings of a collection: its study, how many questions of each game a person answers, and how many people."""
-    share = 0.5 if row.game == "mixed" else 1.0
-    blocks = [
-        {"game": game, "n_questions": math.ceil(share * row.n_contexts * getattr(row, size) / row.n_people)}
-        for game, size in _BLOCKS[row.game].items()
-    ]
-    plan: dict[str, Any] = {} if served is None else {"served": served}
-    plan |= {"blocks": blocks, "n_sessions": int(row.n_people), "contexts": int(row.n_contexts)}
-    if row.scale:
-        plan["scale"] = row.scale
-    return plan | ({"questions": "adaptive", "width_nats": width_nats} if row.game == ADAPTIVE else {})
-
-
-def write_plan(plan: dict[str, Any], path: Path, *, recommended: bool = True) -> None:
-    """Write a plan as YAML; its first line says if it is not recommended."""
-    said = "" if recommended else "# not recommended: the narrowest within the budget\n"
-    write_whole(path, said + yaml.safe_dump(plan, sort_keys=False))
-
 
 _OF = {
     "the loss of people's belief": ("comparison", "bridge", ADAPTIVE, "mixed"),
@@ -91,8 +53,13 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     if settings.budget_minutes is None and settings.budget_money is None:
         raise InputError("is null, and budget_money too; one should be a number", field="budget_minutes")
     contexts = study_contexts(study, settings.against)
+    points, file, left_out, people = design_points(settings), _file_of(study), (), None
+    if file is not None:
+        served = served_study(study, settings.width_nats)
+        points, left_out = served.askable(points, given="contexts" in settings.model_fields_set)
+        people = served.people
     worlds = draw_worlds(contexts, settings)
-    table = design_table(design_points(settings), worlds, settings)
+    table = design_table(points, worlds, settings, people)
     dataset = xr.Dataset(table_variables(table, "row"), attrs={"against": contexts.against, "study": contexts.name})
     recommended = table[table["recommended"]]
     return ExperimentResult(
@@ -100,8 +67,8 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         dataset=dataset,
         figures={"costs": cost_figure(table, contexts.name, settings.interval)},
         text=summary(table, contexts, settings),
-        warnings=design_warnings(table, settings, study.sizes["item"]),
-        writers=_plans(table, settings, _file_of(study)),
+        warnings=(*left_out, *design_warnings(table, settings, study.sizes["item"])),
+        writers=_plans(table, settings, file),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
 
@@ -130,7 +97,7 @@ def _plans(table: pd.DataFrame, settings: DesignSettings, served: str | None) ->
     """Write a plan for every number that is estimated; a scale that no game offers is a simulation's."""
     return {
         f"plan_{row.game}.yaml": partial(
-            write_plan, plan_of(row, settings.width_nats, served), recommended=bool(row.recommended)
+            write_plan, plan_of(row, row.n_people, settings.width_nats, served), recommended=bool(row.recommended)
         )
         for row in _planned(table).values()
         if row.scale in ("", *SCALES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,11 +25,17 @@ COVERAGE_SLACK = 0.05
 """How far below the stated coverage that of a recommended design may lie: 85% for intervals of 90%."""
 
 
-def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], settings: DesignSettings) -> pd.DataFrame:
+def design_table(
+    points: Sequence[DesignPoint],
+    worlds: Sequence[World],
+    settings: DesignSettings,
+    fitting: Callable[[DesignPoint, int], int] | None = None,
+) -> pd.DataFrame:
     """Simulate every design a few times, and those that may be recommended many times.
 
     Of each game, designs are taken from the cheapest on; the first that keeps its promise
-    (:func:`keeps_promise`) in the many new simulations is the game's recommended one.
+    (:func:`keeps_promise`) in the many new simulations is the game's recommended one. `fitting` raises the number of
+    people where a visit has too few contexts for its questions.
     """
     guesses = float(np.mean([world.guesses_a_token for world in worlds]))
     rows = []
@@ -38,6 +44,7 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
             show(number, now=point.game)
             minutes = people_minutes(point, settings.costs, guesses)
             people = n_people(point, minutes, settings.costs)
+            people = people if fitting is None else fitting(point, people)
             rng = rng_for(settings.seed, f"screen {point}")
             found = simulated_studies(point, people, worlds, settings, settings.n_screen, rng)
             rows.append(_row(point, people, minutes, found, settings))

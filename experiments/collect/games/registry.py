@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shannon_game.estimators.arrays import IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.bets import Bets
@@ -32,24 +33,37 @@ GAMES: Mapping[str, Game] = {
 }
 
 
+def too_few_contexts(study: xr.Dataset, settings: CollectSettings) -> str:
+    """Say so where fewer contexts can be asked in every game than are wanted, with those of the practice."""
+    there, practice = _askable(study, settings)
+    if settings.contexts is None or settings.contexts + len(practice) <= there.size:
+        return ""
+    return (
+        f"is {settings.contexts}, practice takes {len(practice)} more, and {there.size} contexts of the study can "
+        f"be asked in {', '.join(settings.game)} (of {study.sizes['item']}; words are asked where the target begins "
+        "one); build more, or lower contexts or training_rounds"
+    )
+
+
+def _askable(study: xr.Dataset, settings: CollectSettings) -> tuple[IntArray, list[str]]:
+    """Find the items that every game can ask about, and the games that practise, once a round."""
+    alone = items_alone(study)
+    asked = [{row.item_id for row in GAMES[game].questions(alone, settings)} for game in settings.game]
+    there = np.flatnonzero(np.isin(item_labels(study).astype(str), sorted(set.intersection(*asked))))
+    # games through a text practise on a whole document
+    rounds = {game: 0 if settings.goes_on(game) else settings.block(game).training_rounds for game in settings.game}
+    return there, [game for game, number in rounds.items() for _ in range(number)]
+
+
 def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:
     """Draw the contexts that are asked, from those that every game can ask about, and others to practise on."""
     if settings.contexts is None:
         return study
+    if problem := too_few_contexts(study, settings):
+        raise InputError(problem, field="contexts")
     study = items_alone(study)
     names = item_labels(study).astype(str)
-    asked = [{row.item_id for row in GAMES[game].questions(study, settings)} for game in settings.game]
-    there = np.flatnonzero(np.isin(names, sorted(set.intersection(*asked))))
-    # games through a text practise on a whole document
-    rounds = {game: 0 if settings.goes_on(game) else settings.block(game).training_rounds for game in settings.game}
-    practice = [game for game, number in rounds.items() for _ in range(number)]
-    if settings.contexts + len(practice) > there.size:
-        problem = (
-            f"is {settings.contexts}, practice takes {len(practice)} more, and {there.size} contexts of the study can "
-            f"be asked in {', '.join(settings.game)} (of {names.size}; words are asked where the target begins one); "
-            "build more, or lower contexts or training_rounds"
-        )
-        raise InputError(problem, field="contexts")
+    there, practice = _askable(study, settings)
     drawn = rng_for(settings.seed, "contexts").choice(there, settings.contexts + len(practice), replace=False)
     kept_for = dict(zip(drawn[settings.contexts :].tolist(), practice, strict=True))
     drawn.sort()
