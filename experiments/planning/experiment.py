@@ -53,7 +53,8 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     if settings.budget_minutes is None and settings.budget_money is None:
         raise InputError("is null, and budget_money too; one should be a number", field="budget_minutes")
     contexts = study_contexts(study, settings.against)
-    points, file, left_out, people = design_points(settings), _file_of(study), (), None
+    points, file, people = design_points(settings), _file_of(study), None
+    left_out: tuple[str, ...] = ()
     if file is not None:
         served = served_study(study, settings.width_nats)
         points, left_out = served.askable(points, given="contexts" in settings.model_fields_set)
