@@ -28,7 +28,7 @@ def built(tmp_path: Path, endpoint: TalkingEndpoint, *more: str) -> dict[str, Co
         *more,
     )
     result = job.run()
-    result.files["study.nc"](tmp_path / "study.nc")
+    result.writers["study.nc"](tmp_path / "study.nc")
     study = cloze_file(path=str(tmp_path / "study.nc"))
     words = study["word_text"].to_numpy()
     found: dict[str, Counter[str]] = {str(text): Counter() for text in study["context"].to_numpy()}

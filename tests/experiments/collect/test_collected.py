@@ -335,7 +335,7 @@ def no_database(tmp_path: Path) -> str:
 
 
 def test_what_is_no_database_is_named(no_database: str) -> None:
-    with pytest.raises(InputError, match=r"url.*no database that \+exp=collect wrote"):
+    with pytest.raises(InputError, match=r"url.*no database that collect\(\) wrote"):
         collected_study(url=no_database)
     with pytest.raises(InputError, match=r"database: is .*no database that \+exp=collect wrote"):
         run_experiment("+exp=collect", f"experiment.database={no_database}")

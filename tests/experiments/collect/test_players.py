@@ -47,7 +47,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     about = "too few" if row["verdict"] == "too few" else "the verdict on people counts"
     assert any(about in warning for warning in result.warnings)
     assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
-    result.files["study.nc"](tmp_path / "study.nc")
+    result.writers["study.nc"](tmp_path / "study.nc")
     assert (tmp_path / "study.nc").stat().st_size > 0
     # what they left is a study like any other
     again = run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "players=human")
