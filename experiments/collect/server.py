@@ -70,7 +70,7 @@ def serve(collection: Collection) -> None:
         an_hour = f"{pay.an_hour(pay.planned_minutes):.2f} {pay.currency}"
         say(f"pay for {pay.planned_minutes:g} planned minutes is {an_hour} an hour")
     elif pay.base:
-        say("pay.planned_minutes is null: nobody can say what the pay is an hour")
+        say("pay.planned_minutes is null: the pay per hour is unknown")
     config = uvicorn.Config(
         app_of(collection),
         proxy_headers=True,
