@@ -114,7 +114,11 @@ class ComparisonLayout(Settings):
     @model_validator(mode="after")
     def _extremes_in_the_reports_unit(self) -> ComparisonLayout:
         top = 100 if self.percent else 1
-        if self.extremes is not None and not 0 < self.extremes[0] < self.extremes[1] < top:
-            right = f"two rising numbers between 0 and {top}" + ("" if self.percent else "; percent=true takes [1, 99]")
-            raise InputError(f"is {list(self.extremes)}, should be {right}", field="extremes")
+        low, high = self.extremes or (top / 4, top / 2)
+        # in percent, an upper end below 1 is a probability by mistake: it would move every report
+        if not 0 < low < high < top or (self.percent and high <= 1):
+            right = f"two rising numbers between 0 and {top}" + (
+                ", such as [1, 99]" if self.percent else "; percent=true takes [1, 99]"
+            )
+            raise InputError(f"is {[low, high]}, should be {right}", field="extremes")
         return self

@@ -107,5 +107,7 @@ def test_reports_of_nothing_and_everything_stand_for_what_is_said(study: xr.Data
     ] == 3
     plain = comparison_study(changed(said, "report", 0, 1.0), asked, generator="lm-medium", extremes=[0.01, 0.99])
     assert plain["report"].item(0) == 0.99
-    with pytest.raises(InputError, match=r"report: is '101' in row 1, should be a percentage strictly between 0 and"):
+    with pytest.raises(InputError, match=r"report: is '101' in row 1, should be a percentage from 0 to 100"):
         comparison_study(changed(slider, "report", 0, 101), asked, generator="g", percent=True, extremes=[1, 99])
+    with pytest.raises(InputError, match=r"extremes: is .* such as"):
+        comparison_study(slider, asked, generator="lm-medium", percent=True, extremes=[0.01, 0.99])
