@@ -128,4 +128,4 @@ def test_bands_for_all_quantities_together_are_wider() -> None:
     assert quantities_outside(table, "each") == ["a"]
     assert quantities_outside(table, "together") == []
     warned = _warnings(table.assign(n_unconverged=0), [], 200)
-    assert "inside those of all quantities together" in warned[0]
+    assert "outside their own bands alone" in warned[0]

@@ -31,4 +31,4 @@ def test_what_is_said_of_one_belief() -> None:
             shuffled[same] = shuffled[rng.permutation(same)]
     result = shared_belief(study.assign(report=("response", shuffled)))
     assert result.table["p_shared"].iloc[0] > 0.05
-    assert "as chance makes them where they share one belief" in result.text
+    assert "may share one belief" in result.text

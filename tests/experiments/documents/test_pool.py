@@ -51,7 +51,7 @@ def test_every_group_is_pooled_by_itself(tmp_path: Path) -> None:
     ("change", "columns", "message"),
     [
         ({"se": [0.05, 0, 0.06, 0.1, 0.1]}, {"group": "model"}, "se.*above 0"),
-        ({}, {"se": "error"}, "study.columns.se=NAME"),
+        ({}, {"se": "error"}, r"columns=\{'se': 'NAME'\}"),
         ({"model": ["small", "small", "small", "small2", "large"]}, {"group": "model"}, "the only study of 'small2'"),
     ],
 )

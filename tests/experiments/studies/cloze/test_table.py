@@ -85,7 +85,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
-        ("id,text,resp,n\n1,Hi,a,\n", {}, "line 2: has no count; study.drop_incomplete=true"),
+        ("id,text,resp,n\n1,Hi,a,\n", {}, "line 2: has no count; drop_incomplete=True"),
         (
             "id,text,resp,n\n1,Hi,a,1\n1,Ho,a,1\n",
             {},
