@@ -66,17 +66,24 @@ class ServedStudy:
     _decks: dict[tuple[Any, ...], Deck] = field(default_factory=dict)
 
     def askable(self, points: Sequence[DesignPoint], *, given: bool) -> tuple[list[DesignPoint], tuple[str, ...]]:
-        """Leave designs of more contexts than can be asked out, with a warning; refuse them where `given`."""
-        problems: dict[tuple[str, int], str] = {}
+        """Leave out designs that the study cannot serve, with a warning; refuse `given` contexts that are too many."""
+        too_many: dict[tuple[str, int], str] = {}
+        impossible: dict[tuple[str, int], str] = {}
         for point in {(point.game, point.n_contexts): point for point in points if _is_served(point)}.values():
-            if problem := too_few_contexts(self.study, self._settings(point, point.n_contexts)):
-                problems[point.game, point.n_contexts] = problem
-        left = [point for point in points if (point.game, point.n_contexts) not in problems]
-        if problems and (given or not left):
-            raise InputError(problems[min(problems, key=lambda size: size[1])], field="contexts")
-        n_left_out = len(points) - len(left)
-        first = next(iter(problems.values()), "")
-        return left, (f"designs left out: {n_left_out}, the first as contexts {first}",) if problems else ()
+            try:
+                problem, found = too_few_contexts(self.study, self._settings(point, point.n_contexts)), too_many
+            except InputError as error:
+                # such as tokens that the vocabulary of a game lacks
+                problem, found = str(error), impossible
+            if problem:
+                found[point.game, point.n_contexts] = problem
+        left = [point for point in points if (point.game, point.n_contexts) not in too_many | impossible]
+        if too_many and (given or not left):
+            raise InputError(too_many[min(too_many, key=lambda size: size[1])], field="contexts")
+        if impossible and not left:
+            raise InputError(next(iter(impossible.values())))
+        reasons = [*(f"contexts {problem}" for problem in too_many.values()), *impossible.values()]
+        return left, tuple(f"designs left out: {len(points) - len(left)}, the first as {text}" for text in reasons[:1])
 
     def people(self, point: DesignPoint, n_people: int) -> int:
         """So many people, or more, that the questions of a visit fit the contexts as `collect` wants it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,18 @@ def test_the_default_sizes_that_fit_are_planned(served: Path, monkeypatch: pytes
     assert [text.partition(", practice")[0] for text in warnings] == [
         f"designs left out: 3, the first as contexts is {N_ITEMS - 3}"
     ]
+
+
+def test_a_game_that_cannot_ask_a_study_is_left_out_of_its_plans(served: Path) -> None:
+    # top1 takes tokens of its vocabulary alone, and those of a simulation are none
+    study = comparison_file(path=served)
+    planned = design(study, games=("bets", "accuracy"), bets=2, guesses=2, contexts=8, costs=LONG, **TINY)
+    assert planned.table["game"].unique().tolist() == ["bets"]
+    assert any(
+        re.match(r"designs left out: 1, the first as .*vocabulary: has no token", text) for text in planned.warnings
+    )
+    with pytest.raises(InputError, match="vocabulary: has no token"):
+        design(study, games="accuracy", guesses=2, contexts=8, **TINY)
 
 
 def test_the_report_is_of_the_study_that_the_plan_names(served: Path, tmp_path: Path) -> None:
