@@ -14,6 +14,7 @@ space, no token ends a word: its surprisal is the plain sum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def best_column(words: pd.DataFrame) -> str:
 
 
 def region_table(
-    words: pd.DataFrame, tokens: pd.DataFrame, regions: pd.DataFrame, texts: Mapping[str, str], column: str
+    words: pd.DataFrame, tokens: pd.DataFrame, regions: pd.DataFrame, texts: Mapping[Any, str], column: str
 ) -> pd.DataFrame:
     """Sum `column` of words over regions, and as ``tokens_sum`` that of tokens; `texts` are by document.
 
@@ -121,27 +122,36 @@ def region_table(
     found = both.assign(its=both["its"].mask(is_cut)).groupby(key, sort=False)["its"]
     # a word without surprisal leaves its region without
     table = pd.DataFrame({"n_words": found.size(), column: found.agg(lambda its: its.sum(skipna=False))}).reset_index()
-    own = dict(list(tokens.groupby(["document", "model"])))
-    sums = [
-        _over_tokens(own[row.document, row.model], texts[row.document], row.start, row.stop, column)
-        for row in rows_of(table)
-    ]
+    own = {key: _Extents.of(part, texts[key[0]], column) for key, part in tokens.groupby(["document", "model"])}
+    sums = [own[row.document, row.model].over(row.start, row.stop) for row in rows_of(table)]
     return table.join(pd.DataFrame(sums, columns=["n_tokens", "tokens_sum"], index=table.index))
 
 
-def _over_tokens(tokens: pd.DataFrame, text: str, start: int, stop: int, column: str) -> tuple[int, float]:
-    """Tokens in a region and their sum; none where a token is on its edge, or was not scored."""
-    if tokens["start"].isna().any():
-        return 0, np.nan
-    # white space is of the token after it
-    dark = np.array([at for at, character in enumerate(text) if not character.isspace()] + [len(text)])
-    first = dark[np.searchsorted(dark[:-1], tokens["start"])]
-    end = np.maximum(dark[np.searchsorted(dark[:-1], tokens["stop"]) - 1], first) + 1
-    here = (first < stop) & (end > start)
-    edges = dark[(dark >= start) & (dark < stop)][[0, -1]]
-    if not here.any() or first[here].min() != edges[0] or end[here].max() != edges[1] + 1:
-        return int(here.sum()), np.nan
-    return int(here.sum()), float(tokens[column].to_numpy()[here].sum())
+@dataclass(frozen=True, eq=False)
+class _Extents:
+    """Tokens of a text by their first visible character and the end of the last; white space is of the token after."""
+
+    visible: NDArray[np.int64]
+    first: NDArray[np.int64]
+    end: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, tokens: pd.DataFrame, text: str, column: str) -> _Extents:
+        """Places of all tokens; of none where they are not known."""
+        tokens = tokens if tokens["start"].notna().all() else tokens.iloc[:0]
+        visible = np.array([at for at, character in enumerate(text) if not character.isspace()], dtype=np.int64)
+        dark = np.append(visible, len(text))
+        first = dark[np.searchsorted(visible, tokens["start"])]
+        end = np.maximum(dark[np.searchsorted(visible, tokens["stop"]) - 1], first) + 1
+        return cls(visible, first, end, tokens[column].to_numpy(dtype=float))
+
+    def over(self, start: int, stop: int) -> tuple[int, float]:
+        """Number of the tokens in a region and their sum; none where a token is on its edge, or was not scored."""
+        here = (self.first < stop) & (self.end > start)
+        low, high = self.visible[np.searchsorted(self.visible, [start, stop]) - [0, 1]]
+        is_whole = here.any() and self.first[here].min() == low and self.end[here].max() == high + 1
+        return int(here.sum()), float(self.value[here].sum()) if is_whole else np.nan
 
 
 def _characters(places: NDArray[np.int64] | None, text: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -26,8 +26,8 @@ _MAX_COLUMNS = 3
 _MAX_PANELS = 12
 _MAX_TICKS = 10
 _UNITS = {"perplexity": "perplexity (log scale)"}
-# between the marks of two series at one place
-_STEP_INCHES = 0.08
+# between the marks of two series at one place, and of all of them
+_STEP_INCHES, _SPREAD_INCHES = 0.08, 0.5
 
 
 @styled
@@ -57,10 +57,11 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
     places = table[across[0]].astype(float) if is_scale else table[across].astype(str).agg(", ".join, axis=1)
     labels = None if is_scale else places.unique().tolist()
     x = places if labels is None else places.map(labels.index)
+    step = min(_STEP_INCHES, _SPREAD_INCHES / len(series))
     for axes, at in zip(grid.flat, panels, strict=False):
         here = table[panel] == at if panel else table["job"].notna()
         for number, (player, each) in enumerate(series):
-            shift = ScaledTranslation(_STEP_INCHES * (number - (len(series) - 1) / 2), 0, figure.dpi_scale_trans)
+            shift = ScaledTranslation(step * (number - (len(series) - 1) / 2), 0, figure.dpi_scale_trans)
             mine = table[here & (table["_player"] == player) & (table["_style"] == each)]
             marker = _MARKERS[styles.index(each)]
             look = {"color": colours[player], "marker": marker, "transform": axes.transData + shift}

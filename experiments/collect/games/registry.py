@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +35,10 @@ GAMES: Mapping[str, Game] = {
 
 def too_few_contexts(study: xr.Dataset, settings: CollectSettings) -> str:
     """Say so where fewer contexts can be asked in every game than are wanted, with those of the practice."""
-    there, practice = _askable(study, settings)
+    return _too_few(study, settings, *_askable(study, settings))
+
+
+def _too_few(study: xr.Dataset, settings: CollectSettings, there: IntArray, practice: Sequence[str]) -> str:
     if settings.contexts is None or settings.contexts + len(practice) <= there.size:
         return ""
     return (
@@ -59,11 +62,11 @@ def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:
     """Draw the contexts that are asked, from those that every game can ask about, and others to practise on."""
     if settings.contexts is None:
         return study
-    if problem := too_few_contexts(study, settings):
+    there, practice = _askable(study, settings)
+    if problem := _too_few(study, settings, there, practice):
         raise InputError(problem, field="contexts")
     study = items_alone(study)
     names = item_labels(study).astype(str)
-    there, practice = _askable(study, settings)
     drawn = rng_for(settings.seed, "contexts").choice(there, settings.contexts + len(practice), replace=False)
     kept_for = dict(zip(drawn[settings.contexts :].tolist(), practice, strict=True))
     drawn.sort()
