@@ -68,9 +68,14 @@ TRUTH_REFERENCE = "truth on the reference items"
 class _ShownFigure(Figure):
     def _repr_png_(self) -> bytes:
         # without pyplot a notebook does not know how to show a figure
-        stream = io.BytesIO()
-        self.savefig(stream, format="png", dpi=110, bbox_inches="tight")
-        return stream.getvalue()
+        return png_of(self)
+
+
+def png_of(figure: Figure) -> bytes:
+    """Draw a figure as a notebook shows it."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=100, bbox_inches="tight")
+    return stream.getvalue()
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import base64
 import inspect
-import io
 import re
+from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -119,20 +118,18 @@ class ExperimentResult:
         return "\n\n".join(part.strip("\n") for part in parts if part)
 
     def _repr_html_(self) -> str:
-        from markdown_it import MarkdownIt  # noqa: PLC0415 - only a notebook needs it
+        # only a notebook needs them
+        from markdown_it import MarkdownIt  # noqa: PLC0415
 
+        from shannon_game.experiments.harness.figures import png_of  # noqa: PLC0415
+
+        source = "data:image/png;base64,"
         images = "".join(
-            f'<img style="max-width: 100%" alt="figure {name}" src="{_data_url(figure)}">'
+            f'<img style="max-width: 100%" alt="figure {name}" src="{source}{b64encode(png_of(figure)).decode()}">'
             for name, figure in self.figures.items()
         )
         parser = MarkdownIt("commonmark", {"html": False}).enable("table")
         return str(parser.render(self._report(_FEW))) + images
-
-
-def _data_url(figure: Figure) -> str:
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=100, bbox_inches="tight")
-    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
 
 
 def table_sections(result: ExperimentResult, whole: str = "`table.csv`", n_rows: int = _LONGEST) -> list[str]:
@@ -190,10 +187,8 @@ def experiment(
                     study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
                 if not is_dataset(study):
                     made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
-                    problem = (
-                        f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
-                        + f", as from {made}" * bool(made)
-                    )
+                    problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
+                    problem += f", as from {made}" if made else ""
                     raise InputError(problem, source=function.__name__, field="study")
                 try:
                     return _as_called(function(study, _settings(settings_class, settings, changes)))
