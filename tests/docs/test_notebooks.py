@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from tests.conftest import DATA
 from tests.docs.pages import DOCS
@@ -31,8 +32,13 @@ def run(path: Path, swaps: dict[str, str]) -> None:
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, f"{path.name}, cell {number}", "exec"), names)
         if isinstance(last, ast.Expr):
-            # a notebook shows it: a result makes its report and figures then
-            repr(eval(compile(ast.Expression(last.value), f"{path.name}, cell {number}", "eval"), names))
+            shown = eval(compile(ast.Expression(last.value), f"{path.name}, cell {number}", "eval"), names)
+            # a notebook asks for these: a result makes its report then, a figure its picture
+            assert repr(shown)
+            if hasattr(shown, "_repr_html_"):
+                assert "<" in shown._repr_html_()
+            if isinstance(shown, Figure):
+                assert shown._repr_png_().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
