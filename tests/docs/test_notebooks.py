@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.conftest import DATA
 from tests.docs.pages import DOCS
 from tests.experiments.studies.cloze.norms_stand_in import write_all
@@ -35,8 +36,8 @@ def run(path: Path, swaps: dict[str, str]) -> None:
             shown = eval(compile(ast.Expression(last.value), f"{path.name}, cell {number}", "eval"), names)
             # a notebook asks for these: a result makes its report then, a figure its picture
             assert repr(shown)
-            if hasattr(shown, "_repr_html_"):
-                assert "<" in shown._repr_html_()
+            if isinstance(shown, ExperimentResult):
+                assert 'src="data:image/png' in shown._repr_html_()
             if isinstance(shown, Figure):
                 assert shown._repr_png_().startswith(b"\x89PNG")
 
