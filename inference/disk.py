@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ _MARK = b"\nshannon-game sha256 "
 _SIGNED_BYTES = len(_MARK) + 32
 _OVERHEAD_BYTES = 2**17
 _RETRY_SECONDS = 0.02
+_CREATING = threading.Lock()
 
 
 def sign(path: Path) -> None:
@@ -59,14 +61,18 @@ def _digest(path: Path, length: int) -> bytes:
     return digest.digest()
 
 
-def make_private(path: Path) -> None:
-    """Leave the reading of a file or folder to its owner; a file that is not there is made."""
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    mode = path.stat().st_mode & 0o777
-    if mode & 0o077:
-        # another user's file keeps its mode, and some file systems have none
-        with suppress(OSError):
+def create_private(path: Path) -> None:
+    """Make a file that its owner alone reads, unless it is there; what is there is not opened."""
+    # a thread that found the file made connects to it once it is closed here, see write_ahead
+    with _CREATING, suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _close_to_others(path: Path) -> None:
+    # another user's file keeps its mode, some file systems have none, and a log may go while it is looked at
+    with suppress(OSError):
+        mode = path.stat().st_mode & 0o777
+        if mode & 0o077:
             path.chmod(mode & 0o700)
 
 
@@ -104,23 +110,18 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> Path:
     return path
 
 
-def _begins_as_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(16) in (b"", b"SQLite format 3\0")
-
-
 def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
-    """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it."""
-    for _, _, file in connection.execute("PRAGMA database_list").fetchall():
-        # what is no database is the user's, and stays as it is
-        if file and _begins_as_database(Path(file)):
-            for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
-                if Path(name).exists():
-                    make_private(Path(name))
+    """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it.
+
+    SQLite alone opens the file: POSIX locks belong to the process, and whoever in it closes the file by other means
+    drops them all. Another process then takes itself for the last user and deletes the log that this one writes to
+    (section 2.2 of https://www.sqlite.org/howtocorrupt.html).
+    """
     # a connection's own time to wait holds for transactions, not for this switch
     deadline = time.monotonic() + busy_seconds
     while True:
         try:
+            # what is no database is the user's: SQLite refuses it here
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as error:
             # the low byte is the kind of error, the rest its reason
@@ -128,4 +129,7 @@ def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
                 raise
             time.sleep(_RETRY_SECONDS)
         else:
-            return
+            break
+    for _, _, file in connection.execute("PRAGMA database_list").fetchall():
+        for end in ("", "-wal", "-shm", "-journal") if file else ():
+            _close_to_others(Path(f"{file}{end}"))

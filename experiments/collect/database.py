@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError, how_to_install
 from shannon_game.experiments.collect.tables import Base
-from shannon_game.inference.disk import make_private, write_ahead
+from shannon_game.inference.disk import create_private, write_ahead
 
 VERSIONS: Mapping[str, Sequence[str]] = {
     "0001": (),
@@ -177,9 +177,9 @@ def _make_private_file(url: str) -> None:
     """Make a new database before anything is in it: who opened it then could read it for ever."""
     file = make_url(url).database or ""
     # what cannot be made here, SQLite says
-    if url.startswith("sqlite") and file and not file.startswith((":", "file:")) and not Path(file).exists():
+    if url.startswith("sqlite") and file and not file.startswith((":", "file:")):
         with suppress(OSError):
-            make_private(Path(file))
+            create_private(Path(file))
 
 
 def _options(url: str) -> dict[str, Any]:

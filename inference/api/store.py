@@ -22,7 +22,7 @@ from typing import Any
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.calls import Call
-from shannon_game.inference.disk import make_private, write_ahead
+from shannon_game.inference.disk import create_private, write_ahead
 
 _FORMAT = "shannon-game answers 1"
 _BUSY_SECONDS = 60.0
@@ -79,8 +79,7 @@ class AnswerStore:
         try:
             other = path.exists() and not path.is_file()
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not path.exists():
-                make_private(path)
+            create_private(path)
         except OSError as error:
             raise InputError(f"cannot be made, or its folder ({error.strerror})", source=path) from None
         if other:
