@@ -1,7 +1,7 @@
 """An SQLite file that this process serves, read and closed by another one: SQLite's own tool, a backup, an export.
 
-POSIX locks belong to the process. Whoever in it opens and closes the file by other means drops all of them, and the next
-other reader deletes the log that the process goes on writing to: answers that were acknowledged are gone.
+POSIX locks belong to the process. Whoever in it opens and closes the file by other means drops all of them, and the
+next other reader deletes the log that the process goes on writing to: answers that were acknowledged are gone.
 """
 
 from __future__ import annotations
