@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -19,8 +19,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # name of a type -> NumPy's letters for it, and how a message calls it
 _TYPES = {"int": ("iu", "an integer"), "float": ("f", "float"), "bool": ("b", "bool"), "str": ("OUT", "str")}
 _MEANING_WIDTH = 60
-NAMES = {"name", "generator", "tokens", "word_rules", "split", "group", "part"}
-"""Attributes, variables and dimensions of the kinds of study that are imported."""
+KIND = "kind"
+"""Attribute of a study: its kind, such as "cloze"; validators write it."""
+# attribute of a variable that holds positions: what names them, so that a part of a study is read as its whole
+_POINTS_TO = "points_to"
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,13 @@ class Variable:
     range: Range | None = None
     label_of: str = ""
     position_along: str = ""
+    position_from: int = 0
+    goes_with: bool = False
     unique: bool = False
     filled: bool = False
     gaps: bool = False
 
-    @property
+    @cached_property
     def dim_names(self) -> tuple[str, ...]:
         """Its dimensions, one by one."""
         return tuple(self.dims.split(", "))
@@ -90,6 +94,14 @@ class Variable:
 optional = partial(Variable, needed=False)
 """A variable that a study may lack."""
 
+owned = partial(Variable, goes_with=True)
+"""A variable that says what its rows are part of: where that was cut, they go with it."""
+
+
+def _number(dim: str) -> Variable:
+    """Coordinate that numbers what a dimension holds as the study was made."""
+    return optional(f"{dim}_number", dim, "int", "its number in the study as it was made: what positions name")
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -99,48 +111,117 @@ class Schema:
     cure: str
     variables: tuple[Variable, ...]
     may_be_empty: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()
+    """Dimensions whose order has a meaning, besides those that positions are along."""
 
     def __post_init__(self) -> None:
-        """Let :data:`NAMES` have its variables and dimensions."""
-        NAMES.update(name for variable in self.variables for name in (variable.name, *variable.dim_names))
+        """Number the dimensions that positions are along."""
+        object.__setattr__(self, "variables", (*self.variables, *map(_number, self._numbered)))
+
+    @cached_property
+    def _numbered(self) -> list[str]:
+        along = [variable.position_along for variable in self.variables if variable.position_along]
+        return list(dict.fromkeys([*along, *self.ordered]))
 
     def source(self, study: Dataset) -> str:
-        """Name a study in messages, such as ``comparison study 'simulated'``, once it is known to be of this kind."""
+        """Name a study in messages, such as ``comparison study 'simulated'``; refuse one that says another kind."""
         if not is_dataset(study):
             raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset; {self.cure}", field="study")
-        needed = [variable.name for variable in self.variables if variable.needed is True]
-        missing = [name for name in needed if name not in study]
-        if 2 * len(missing) > len(needed):
-            raise InputError(f"is no {self.kind} study, without {', '.join(missing[:4])}; {self.cure}", field="study")
-        return f"{self.kind} study {study.attrs.get('name', '(unnamed)')!r}"
+        name, kind = study.attrs.get("name", "(unnamed)"), study.attrs.get(KIND, self.kind)
+        if kind != self.kind:
+            raise InputError(f"is {kind!r}, should be {self.kind!r}; {self.cure}", source=f"study {name!r}", field=KIND)
+        return f"{self.kind} study {name!r}"
 
-    def check(self, study: Dataset) -> str:
-        """Check every variable of a study by itself, and return the study's name for messages."""
+    def check(self, study: Dataset) -> tuple[Dataset, str]:
+        """Check every variable of a study by itself; return it as :meth:`read` does, and its name for messages."""
+        study, source = self.read(study), self.source(study)
+        for variable in self.variables:
+            if variable.name in study:
+                _check_values(study, variable, source)
+        return study, source
+
+    def read(self, study: Dataset) -> Dataset:
+        """Read a study by its labels, whatever it was cut to or reordered: the same where there is nothing to do.
+
+        Its variables have the dimensions of the schema, in that order; positions are along what the study now holds.
+        Rows of what was cut go with it where the schema says so; other positions of it are refused.
+        """
         source = self.source(study)
-        there = [variable for variable in self.variables if variable.name in study]
-        needed = [variable for variable in self.variables if variable.is_needed(study)]
+        there = [(each, study.variables[each.name]) for each in self.variables if each.name in study]
+        turned = {
+            each.name: found.transpose(*each.dim_names)
+            for each, found in there
+            if found.dims != each.dim_names and {*found.dims} == {*each.dim_names}
+        }
+        study = study.assign(turned) if turned else study
+        needed = [each for each in self.variables if each.is_needed(study)]
+        self._check_shape(study, needed, source)
+        for dim in self._numbered:
+            if dim in study.dims:
+                study = self._counted_anew(study, dim, source)
+        self._check_sizes(study, needed, source)
+        return study if study.attrs.get(KIND) == self.kind else study.assign_attrs({KIND: self.kind})
+
+    def _check_shape(self, study: Dataset, needed: list[Variable], source: str) -> None:
         for variable in needed:
             if variable.name not in study and not variable.is_coordinate:
                 cure = f"the study needs it with dims {variable.dim_names}"
                 cure = cure if variable.needed is True else f"it goes with {variable.needed}"
                 raise InputError(f"is missing; {cure}", source=source, field=variable.name)
-        for variable in there:
-            found = study[variable.name]
+        for variable in self.variables:
+            if variable.name not in study:
+                continue
+            found = study.variables[variable.name]
             letters, name = _TYPES[variable.type]
             if found.dims != variable.dim_names:
                 problem = f"has dims {found.dims}, should be {variable.dim_names}"
                 raise InputError(problem, source=source, field=variable.name)
             if found.dtype.kind not in letters:
                 raise InputError(f"has dtype {found.dtype}, should be {name}", source=source, field=variable.name)
+            if variable.position_along and variable.position_along not in study.dims:
+                problem = f"holds positions along {variable.position_along}, which the study does not have"
+                raise InputError(problem, source=source, field=variable.name)
+
+    def _check_sizes(self, study: Dataset, needed: list[Variable], source: str) -> None:
         for dim in dict.fromkeys(dim for variable in needed for dim in variable.dim_names):
             if dim not in self.may_be_empty and study.sizes.get(dim, 0) == 0:
                 raise InputError("is empty; at least one is needed", source=source, field=dim)
         for variable in needed:
             if variable.name not in study:
                 raise InputError("has no coordinate values", source=source, field=variable.name)
-        for variable in there:
-            _check_values(study, variable, source)
-        return source
+            if variable.is_coordinate and not study.get_index(variable.name).is_unique:
+                labels = study.get_index(variable.name)
+                twice = labels[labels.duplicated()][0]
+                raise InputError(f"{twice!r} is there twice", source=source, field=variable.name)
+
+    def _counted_anew(self, study: Dataset, dim: str, source: str) -> Dataset:
+        """Let positions along a dimension count what it holds now: they name its numbers."""
+        name, n = _number(dim).name, study.sizes[dim]
+        along = [each for each in self.variables if each.position_along == dim and each.name in study]
+        marked = [each.name for each in along if study.variables[each.name].attrs.get(_POINTS_TO) == name]
+        if name not in study and (marked or (dim in self.ordered and KIND in study.attrs)):
+            problem = f"is missing; {' and '.join(marked) or dim} cannot be read without this coordinate"
+            raise InputError(problem, source=source, field=name)
+        number = study.variables[name].values if name in study else np.arange(n)
+        whole = np.array_equal(number, np.arange(n))
+        if whole and name in study and len(marked) == len(along):
+            return study
+        if not whole and (dim in self.ordered or np.unique(number).size < n):
+            right = f"0 to {n - 1}, in order; only the last can be cut" if dim in self.ordered else "different numbers"
+            raise InputError(f"should hold {right}", source=source, field=name)
+        for each in along:
+            variable = study.variables[each.name]
+            if not whole and each.name not in marked:
+                problem = f"has no attribute {_POINTS_TO}: write {name!r} if it holds such numbers, else drop {name}"
+                raise InputError(problem, source=source, field=each.name)
+            held, known = variable.values, np.ones(variable.shape, dtype=bool)
+            if not whole:
+                held, known = _positions(number, held)
+                right = f"the study was cut along {dim}, and this number is gone"
+                refuse(study, source, each.name, known | each.goes_with, right)
+            study = study.assign({each.name: (variable.dims, held, {**variable.attrs, _POINTS_TO: name})})
+            study = study if known.all() else study.isel({each.dims: np.flatnonzero(known)})
+        return study.assign_coords({name: (dim, np.arange(n))})
 
     def documented(self, function: Function) -> Function:
         """Write the table of variables into a docstring."""
@@ -166,6 +247,13 @@ class Schema:
 def is_dataset(study: object) -> bool:
     """Whether something is an ``xarray.Dataset``, without importing xarray."""
     return hasattr(study, "data_vars") and hasattr(study, "attrs")
+
+
+def _positions(number: NDArray[Any], named: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Where numbers stand in an array that holds each once, and which are there; negative ones name nothing."""
+    places = {value: place for place, value in enumerate(number.tolist())}
+    at = np.array([value if value < 0 else places.get(value, -1) for value in named.tolist()], dtype=np.intp)
+    return at, (at >= 0) | (named < 0)
 
 
 def refuse(study: Dataset, source: str, name: str, good: NDArray[np.bool_] | Iterable[bool], right: str) -> None:
@@ -195,7 +283,8 @@ def _check_values(study: Dataset, variable: Variable, source: str) -> None:
         refuse(study, source, name, variable.range.holds(values), f"should be {variable.range.words}")
     if variable.position_along:
         n = study.sizes[variable.position_along]
-        refuse(study, source, name, (values >= 0) & (values < n), f"should be 0 to {n - 1}")
+        right = f"should be {variable.position_from} to {n - 1}"
+        refuse(study, source, name, (values >= variable.position_from) & (values < n), right)
     if variable.label_of:
         labels = set(study[variable.label_of].values.tolist())
         known = np.array([value in labels for value in values.tolist()], dtype=bool)

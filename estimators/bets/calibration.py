@@ -43,7 +43,7 @@ class StakeCalibration(Result):
 
 def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
     """Stakes of a study, bets first and then those on anything else, as :func:`calibrate_stakes` takes them."""
-    BETS.source(study)
+    study = BETS.read(study)
     answer = np.concatenate([study["bet_response"].values, np.arange(study.sizes["response"])])
     return {
         "stake": np.concatenate([study["bet_stake"].values, study["other_stake"].values]).astype(float),

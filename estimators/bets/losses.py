@@ -38,7 +38,7 @@ ZEROS: tuple[str, ...] = get_args(Zero)
 
 def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
     """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named."""
-    BETS.source(study)
+    study = BETS.read(study)
     hit = hit_of_answers(study)
     named = hit >= 0
     stake = study["other_stake"].values.astype(float)
@@ -71,7 +71,7 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
 
 def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
     """Cost of the back-off, (response,), nats: -ln of the target's share of what lies on anything else; 0 if named."""
-    BETS.source(study)
+    study = BETS.read(study)
     n_answers = study.sizes["response"]
     named = hit_of_answers(study) >= 0
     if back_off == FLOOR:
@@ -104,7 +104,7 @@ def back_off_model(study: Dataset, back_off: str) -> int:
 
 def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
     """Loss of a language model on every answer's target, -ln p(target | context), nats; NaN where it was not asked."""
-    BETS.source(study)
+    study = BETS.read(study)
     at = back_off_model(study, model)
     found: FloatArray = -study["target_logprob"].values[at][item_positions(study, "response_item")]
     return found
@@ -116,7 +116,7 @@ def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
     Equal stakes rank in the order in which the words were named. :func:`shannon_game.estimators.rankings.guess_bounds`
     makes Shannon's bounds of them, for whoever guesses the words in that order. One not named has ``inf``.
     """
-    BETS.source(study)
+    study = BETS.read(study)
     answer = study["bet_response"].values
     order = np.lexsort((np.arange(answer.size), -study["bet_stake"].values, answer))
     n_named = np.bincount(answer, minlength=study.sizes["response"])

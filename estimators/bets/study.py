@@ -7,7 +7,7 @@ import numpy as np
 from shannon_game.estimators.arrays import Dataset, FloatArray, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import ITEM_ID, item_positions
-from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
+from shannon_game.estimators.schema import Range, Schema, Variable, optional, owned, refuse
 
 GENERATOR = "generator"
 """Attribute of a study: which of its models is the generator."""
@@ -33,7 +33,7 @@ BETS = Schema(
         Variable("participant", "response", "str", "who bet", filled=True),
         Variable("response_item", "response", "int", "the item", label_of="item"),
         Variable("other_stake", "response", "float", "share on any word that is not named", range=_SHARE),
-        Variable("bet_response", "bet", "int", "the answer that the bet is part of", position_along="response"),
+        owned("bet_response", "bet", "int", "the answer that the bet is part of", position_along="response"),
         Variable("bet_word", "bet", "str", "the word named", filled=True),
         Variable("bet_stake", "bet", "float", "share on it", range=_SHARE),
         Variable("bet_hit", "bet", "bool", "the word named is the target"),
@@ -48,7 +48,7 @@ BETS = Schema(
 
 @BETS.documented
 def validate_bet_study(study: Dataset) -> Dataset:
-    """Check a bet study and return it unchanged.
+    """Check a bet study, and return it read by its labels: cut or reordered, it is what it says.
 
     Dimensions are ``item``, ``response`` (the answer of one participant to one item), ``bet`` (a word named in an
     answer, in long form), and where there are any ``model`` (language models whose probabilities of the words are
@@ -64,7 +64,7 @@ def validate_bet_study(study: Dataset) -> Dataset:
     >>> bets.validate_bet_study(bets.examples.bet_study()).attrs["generator"]
     'lm'
     """
-    source = BETS.check(study)
+    study, source = BETS.check(study)
     answer = study["bet_response"].values
     n_answers = study.sizes["response"]
     total = study["other_stake"].values + np.bincount(answer, weights=study["bet_stake"].values, minlength=n_answers)

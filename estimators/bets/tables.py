@@ -16,7 +16,7 @@ from shannon_game.estimators.layout import item_labels, item_positions
 
 def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
     """Describe every item that people bet on, with losses by back-off of :func:`bet_losses`."""
-    BETS.source(study)
+    study = BETS.read(study)
     position = item_positions(study, "response_item")
     names = study["model"].to_numpy().tolist() if "model" in study.coords else []
     surprisal = {f"surprisal_nats_{name}": model_losses(study, name) for name in names}
@@ -28,7 +28,7 @@ def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
 
 def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
     """Describe everybody who bet, with losses as in :func:`bet_items`."""
-    BETS.source(study)
+    study = BETS.read(study)
     name, person = np.unique(study["participant"].to_numpy().astype(str), return_inverse=True)
     n_named = np.bincount(study["bet_response"].to_numpy(), minlength=study.sizes["response"])
     own = {"n_named_mean": n_named, "other_stake_mean": study["other_stake"].to_numpy()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import ITEM_ID, item_positions
-from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
+from shannon_game.estimators.schema import Range, Schema, Variable, optional, owned, refuse
 
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
@@ -42,16 +42,16 @@ CLOZE = Schema(
         optional("oracle_count", "oracle, response", "int", "of the count, those in a published half", range=_COUNT),
         Variable("model", "model", "str", "name of the model", needed="model"),
         Variable("entry_item", "entry", "int", "the item", needed="model", label_of="item"),
-        Variable("entry_model", "entry", "int", "the model", needed="model", position_along="model"),
+        owned("entry_model", "entry", "int", "the model", needed="model", position_along="model"),
         Variable("source", "source", "str", 'how words came about; "samples" are unbiased samples', needed="model"),
-        Variable("sample_entry", "sample", "int", "the query", needed="model", position_along="entry"),
+        owned("sample_entry", "sample", "int", "the query", needed="model", position_along="entry"),
         Variable("sample_word", "sample", "int", "the word", needed="model", position_along="word"),
-        Variable("sample_source", "sample", "int", "where it is from", needed="model", position_along="source"),
+        owned("sample_source", "sample", "int", "where it is from", needed="model", position_along="source"),
         Variable("sample_count", "sample", "int", "times drawn; 0: only scored", needed="model", range=_COUNT),
         optional("sample_logprob", "sample", "float", "ln q(word | context)", range=_LOGPROB),
         Variable("result_name", "result_name", "str", "published list of results", needed="result_name"),
         Variable("result_item", "result", "int", "the item", needed="result_name", label_of="item"),
-        Variable("result_list", "result", "int", "the list", needed="result_name", position_along="result_name"),
+        owned("result_list", "result", "int", "the list", needed="result_name", position_along="result_name"),
         Variable("result_value", "result", "float", "the published value", needed="result_name"),
     ),
 )
@@ -60,7 +60,7 @@ CLOZE = Schema(
 
 @CLOZE.documented
 def validate_cloze_study(study: Dataset) -> Dataset:
-    """Check a cloze study and return it unchanged.
+    """Check a cloze study, and return it read by its labels: cut or reordered, it is what it says.
 
     Dimensions are ``item`` (contexts), ``word`` (distinct strings as they stand in the data: every variable that names
     a word holds a position along it), ``response`` (answers in long form: one row per participant, or per context and
@@ -79,7 +79,7 @@ def validate_cloze_study(study: Dataset) -> Dataset:
     >>> cloze.validate_cloze_study(cloze.examples.cloze_study()).sizes["item"]
     12
     """
-    source = CLOZE.check(study)
+    study, source = CLOZE.check(study)
     keys = Counter(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))
     twice = next((key for key, number in keys.items() if number > 1), None)
     if twice is not None:
@@ -103,6 +103,7 @@ def model_names(study: Dataset) -> list[str]:
 
 def entry_positions(study: Dataset, model: str) -> NDArray[np.intp]:
     """Positions along ``entry`` of one model's entries, in the order of its file."""
+    study = CLOZE.read(study)
     source, names = CLOZE.source(study), model_names(study)
     if model not in names:
         raise unknown_choice("model", model, names, source=source)

@@ -120,7 +120,7 @@ def study_words(
     """
     if per not in ("item", "entry"):
         raise unknown_choice("per", per, ("item", "entry"))
-    CLOZE.source(study)
+    study = CLOZE.read(study)
     names = model_names(study) if models is None else list(models)
     coding = _Coding(study["word_text"].values)
     n_items = study.sizes["item"]

@@ -135,7 +135,7 @@ def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) 
     """
     import pandas as pd  # noqa: PLC0415
 
-    source = CLOZE.source(study)
+    study, source = CLOZE.read(study), CLOZE.source(study)
     if "participant" not in study:
         raise InputError("is missing; the study does not say who answered", source=source, field="participant")
     words, rules = _words(study, rules, [])
@@ -166,7 +166,7 @@ def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) 
 
 
 def _words(study: Dataset, rules: WordRules | str | None, models: Sequence[str] | None) -> tuple[StudyWords, WordRules]:
-    CLOZE.source(study)
+    study = CLOZE.read(study)
     rules = _rules(study, rules)
     return study_words(study, human=rules, model=rules, corpus=rules, models=models), rules
 

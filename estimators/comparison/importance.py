@@ -73,7 +73,7 @@ def balanced_logprob(logprob: FloatArray, proposal: IntArray, item: IntArray) ->
 
 def study_proposals(study: Dataset) -> Proposals:
     """Read from a study what each proposal gives to its candidates."""
-    of_study = COMPARISON.source(study)
+    study, of_study = COMPARISON.read(study), COMPARISON.source(study)
     shape = study["candidate_token"].shape
     source, distinct = np.zeros(shape, dtype=np.intp), np.zeros(shape[0], dtype=np.intp)
     if not all_from_generator(study):

@@ -165,7 +165,7 @@ def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
 
 def reference_loss(study: Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
     """Compute L_G of a control (:func:`control_model`) over the reference items, or a mask of those asked."""
-    COMPARISON.source(study)
+    study = COMPARISON.read(study)
     return true_loss(study, control, _reference_items(study, reference, asked))
 
 

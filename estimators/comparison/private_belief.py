@@ -122,7 +122,7 @@ def private_belief(
     >>> found.lower < found.variance < found.upper
     True
     """
-    source = COMPARISON.source(study)
+    study, source = COMPARISON.read(study), COMPARISON.source(study)
     check_numbers({"slope": slope}, "private_belief", above=0)
     reports = _reports(study, rounding)
     n_people, n_items = (int(each.max(initial=-1)) + 1 for each in (reports.person, reports.item))

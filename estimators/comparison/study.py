@@ -72,7 +72,7 @@ COMPARISON = Schema(
 
 @COMPARISON.documented
 def validate_comparison_study(study: Dataset) -> Dataset:
-    """Check a comparison study and return it unchanged.
+    """Check a comparison study, and return it read by its labels: cut or reordered, it is what it says.
 
     Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an item), ``model``,
     ``response`` (answers, in long form), and ``answer`` (free continuations, in long form too).
@@ -90,7 +90,7 @@ def validate_comparison_study(study: Dataset) -> Dataset:
     >>> comparison.validate_comparison_study(comparison.examples.comparison_study()).attrs["generator"]
     'lm-medium'
     """
-    source = COMPARISON.check(study)
+    study, source = COMPARISON.check(study)
     models = study["model"].values.tolist()
     generator = study.attrs.get("generator")
     if generator not in models:
@@ -106,7 +106,7 @@ def validate_comparison_study(study: Dataset) -> Dataset:
 
 def same_token(study: Dataset) -> NDArray[np.bool_]:
     """Which candidates are the very target token: the string AND the log-probability under the generator agree."""
-    COMPARISON.source(study)
+    study = COMPARISON.read(study)
     string = study["candidate_token"].values == study["target_token"].values[:, None]
     target, drawn = generator_logprobs(study)
     return np.asarray(string & (np.abs(drawn - target[:, None]) <= SAME_TOKEN_TOLERANCE_NATS))

@@ -38,8 +38,9 @@ SOURCE_VARIABLES = (
         "response_reference",
         "response",
         "int",
-        "what ``response_candidate`` was compared with, which ``report`` is of: a position along ``candidate``, or -1 "
-        "for the target",
+        "what ``response_candidate`` was compared with, which ``report`` is of; -1 for the target",
+        position_along="candidate",
+        position_from=TARGET_POSITION,
     ),
     Variable("answer_item", "answer", "int", "the item answered freely", needed="answer", label_of="item"),
     Variable("answer_participant", "answer", "str", "who answered freely", needed="answer", filled=True),
@@ -47,8 +48,10 @@ SOURCE_VARIABLES = (
         "answer_candidate",
         "answer",
         "int",
-        "the token answered: a position along ``candidate``, -1 for the target, -2 for a token that is no candidate",
+        "the token answered; -1 for the target, -2 for a token that is no candidate",
         needed="answer",
+        position_along="candidate",
+        position_from=NOT_A_CANDIDATE,
     ),
     Variable("answer_batch", "answer", "int", "number of its batch of answers", needed="answer", range=_BATCH),
     Variable(
@@ -163,9 +166,7 @@ def _check_responses(study: Dataset, source: str, padding: NDArray[np.bool_]) ->
     refuse(study, source, "response_candidate", ~padding[position, shown], right)
     if "response_reference" not in study:
         return
-    n, reference = study.sizes["candidate"], study["response_reference"].values
-    known = (reference >= TARGET_POSITION) & (reference < n)
-    refuse(study, source, "response_reference", known, f"should be 0 to {n - 1}, or {TARGET_POSITION} for the target")
+    reference = study["response_reference"].values
     refuse(study, source, "response_reference", reference != shown, "the response's own candidate (response_candidate)")
     empty = (reference >= 0) & padding[position, np.maximum(reference, 0)]
     refuse(study, source, "response_reference", ~empty, right)
@@ -173,10 +174,7 @@ def _check_responses(study: Dataset, source: str, padding: NDArray[np.bool_]) ->
 
 def _check_answers(study: Dataset, source: str, padding: NDArray[np.bool_], same: NDArray[np.bool_]) -> None:
     """An answer is the target, a candidate, or neither, and a candidate that people gave has a batch."""
-    n, answered = study.sizes["candidate"], study["answer_candidate"].values
-    known = (answered >= NOT_A_CANDIDATE) & (answered < n)
-    right = f"should be 0 to {n - 1}, {TARGET_POSITION} for the target, or {NOT_A_CANDIDATE} for no candidate"
-    refuse(study, source, "answer_candidate", known, right)
+    answered = study["answer_candidate"].values
     at = item_positions(study, "answer_item"), np.maximum(answered, 0)
     candidate = answered >= 0
     right = "the item's candidate there is padding (candidate_source)"

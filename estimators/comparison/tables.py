@@ -51,7 +51,7 @@ def comparison_items(study: Dataset, players: Sequence[str] | None = None, **set
     """
     import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need
 
-    COMPARISON.source(study)
+    study = COMPARISON.read(study)
     labels, n_items = item_labels(study), study.sizes["item"]
     position = response_positions(study)
     on_target = ~study["automatic"].to_numpy() & (response_references(study) == TARGET_POSITION)
@@ -101,7 +101,7 @@ def comparison_participants(study: Dataset) -> DataFrame:
     """
     import pandas as pd  # noqa: PLC0415
 
-    source = COMPARISON.source(study)
+    study, source = COMPARISON.read(study), COMPARISON.source(study)
     if not study.sizes["response"]:
         raise InputError("has no entry; nobody answered", source=source, field="response")
     study = drawn_responses(study)

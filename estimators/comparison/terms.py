@@ -64,7 +64,7 @@ class ResponsePairs(Result):
 
 def player_names(study: Dataset) -> list[str]:
     """Players of a study: the participants first, where there are any, then its language models."""
-    COMPARISON.source(study)
+    study = COMPARISON.read(study)
     humans = [HUMAN] if study.sizes["response"] else []
     return [*humans, *study["model"].values.tolist()]
 
@@ -75,7 +75,7 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
     With `control_only` it may be one that did not draw them: it then supplies g(y) and L_G, while the sampling density
     in the denominator stays that of the model that did.
     """
-    source = COMPARISON.source(study)
+    study, source = COMPARISON.read(study), COMPARISON.source(study)
     sampler: str = study.attrs["generator"]
     if generator is None or generator == sampler:
         return sampler
@@ -91,7 +91,7 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
 
 def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePairs:
     """Read the pairs that participants were shown; `control` (:func:`control_model`) drew the candidates by default."""
-    source = COMPARISON.source(study)
+    study, source = COMPARISON.read(study), COMPARISON.source(study)
     items, proposals = study["item"].values, study_proposals(study)
     if study.sizes["response"] == 0:
         position, column = _every_candidate(study, proposals.source >= 0, source)
@@ -158,6 +158,7 @@ def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatAr
 
 def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
     """Terms ln w of a model player (or of simulated people) on every stored candidate."""
+    study = COMPARISON.read(study)
     target_q, candidate_q = player_logprobs(study, player)
     require_generator_draws(study, COMPARISON.source(study), "terms of every candidate")
     if target_q is None or candidate_q is None:
@@ -171,7 +172,7 @@ def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | 
 
 def player_logprobs(study: Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
     """Ln q(y|c), (item,), and ln q(x|c), (item, candidate); None where the study does not know them."""
-    source = COMPARISON.source(study)
+    study, source = COMPARISON.read(study), COMPARISON.source(study)
     if player == HUMAN:
         if "human_target_logprob" not in study:
             return None, None
@@ -193,7 +194,7 @@ def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dat
     >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
     12
     """
-    COMPARISON.source(study)
+    study = COMPARISON.read(study)
     check_numbers({"n": n}, at_least=1)
     if study.sizes["response"] == 0:
         if "candidate_source" in study or "answer" in study.dims:

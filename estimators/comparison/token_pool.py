@@ -154,7 +154,7 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
     candidates, and what the site answered by itself. An item whose every draw and answer is the target stays. Positions
     in the study of the pool's items come with it.
     """
-    source = COMPARISON.source(study)
+    study, source = COMPARISON.read(study), COMPARISON.source(study)
     if not has_free_answers(study):
         raise InputError("has no free answers (dimension 'answer')", source=source)
     code = candidate_tokens(study)

@@ -125,7 +125,7 @@ ESTIMATES = Schema(
 
 @ESTIMATES.documented
 def validate_estimates_study(study: Dataset) -> Dataset:
-    """Check a study of estimates and return it unchanged.
+    """Check a study of estimates and return it.
 
     The dimension is ``source``: one estimate a study (and group).
 
@@ -140,5 +140,4 @@ def validate_estimates_study(study: Dataset) -> Dataset:
     >>> documents.validate_estimates_study(table.set_index("source").to_xarray())["se"].values
     array([0.05, 0.04])
     """
-    ESTIMATES.check(study)
-    return study
+    return ESTIMATES.check(study)[0]

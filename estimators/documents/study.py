@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.schema import Schema, Variable
+from shannon_game.estimators.schema import Schema, Variable, owned
 
 DOCUMENTS = Schema(
     kind="documents",
@@ -18,11 +18,13 @@ DOCUMENTS = Schema(
         Variable("text", "document", "str", "the text, with more than white space in it, in whole characters"),
         Variable("split", "document", "str", 'part of the corpus that it belongs to, "all" where there are none'),
         Variable("group", "document", "str", "text of which the documents are parts, in order", needed=False),
-        Variable("region_document", "region", "int", "document of a region of interest, by position", "region"),
+        owned("region_document", "region", "int", "of a region of interest", "region", position_along="document"),
         Variable("region_start", "region", "int", "its first character", "region"),
         Variable("region_stop", "region", "int", "the character after its last", "region"),
         Variable("token", "position", "str", "its tokens, which joined give its text", "token_document"),
-        Variable("token_document", "position", "int", "the document, never decreasing", "token"),
+        owned(
+            "token_document", "position", "int", "the document, never decreasing", "token", position_along="document"
+        ),
     ),
 )
 """Variables of a documents study."""
@@ -30,7 +32,7 @@ DOCUMENTS = Schema(
 
 @DOCUMENTS.documented
 def validate_documents_study(study: Dataset) -> Dataset:
-    """Check a documents study and return it unchanged.
+    """Check a documents study, and return it read by its labels: cut or reordered, it is what it says.
 
     Dimensions are ``document`` and, where the texts come cut into tokens, ``position`` (tokens of all documents, one
     document after the other).
@@ -44,7 +46,11 @@ def validate_documents_study(study: Dataset) -> Dataset:
     >>> documents.validate_documents_study(documents.examples.documents_study())["split"].values.tolist()
     ['all']
     """
-    source = DOCUMENTS.check(study)
+    number = study["document_number"].values if "group" in study and "document_number" in study else np.zeros(0)
+    study, source = DOCUMENTS.check(study)
+    if (np.diff(number) < 0).any():
+        problem = "falls, and the documents are parts of texts (group); sortby('document_number') restores their order"
+        raise InputError(problem, source=source, field="document_number")
     for name in ("document", "text", "split"):
         for document, value in zip(study["document"].values.tolist(), study[name].values.tolist(), strict=True):
             problem = _string_problem(value)
@@ -57,7 +63,7 @@ def validate_documents_study(study: Dataset) -> Dataset:
 
 def document_tokens(study: Dataset, document: int) -> list[str]:
     """Tokens of one document, by its position, of a study that has them."""
-    source = DOCUMENTS.source(study)
+    study, source = DOCUMENTS.read(study), DOCUMENTS.source(study)
     if "token" not in study:
         problem = "is missing; the texts of this study did not come cut into tokens"
         raise InputError(problem, source=source, field="token")

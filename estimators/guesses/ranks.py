@@ -45,7 +45,7 @@ def guess_ranks(study: Dataset) -> GuessRanks:
     >>> int((guesses.guess_ranks(study).rank == 1).sum()) == int(study["correct"].sum())
     True
     """
-    GUESSES.source(study)
+    study = GUESSES.read(study)
     names, person = np.unique(study["participant"].values.astype(str), return_inverse=True)
     item, correct = response_positions(study), study["correct"].values
     # a participant's guesses are numbered in the order in which they were given

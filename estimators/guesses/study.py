@@ -52,7 +52,7 @@ GUESSES = Schema(
 
 @GUESSES.documented
 def validate_guess_study(study: Dataset) -> Dataset:
-    """Check a guess study and return it unchanged.
+    """Check a guess study, and return it read by its labels: cut or reordered, it is what it says.
 
     Dimensions are ``document``, ``item`` (a position of a document that was asked about), ``response`` (guesses, in
     long form, each participant's in the order in which they were given), and where there are any ``model`` (language
@@ -68,7 +68,7 @@ def validate_guess_study(study: Dataset) -> Dataset:
     >>> guesses.validate_guess_study(guesses.examples.guess_study()).sizes["response"]
     192
     """
-    source = GUESSES.check(study)
+    study, source = GUESSES.check(study)
     _check_positions(study, source)
     _check_numbers_before(study, source)
     if "text" in study:
@@ -126,7 +126,7 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
 
 def repeated_guesses(study: Dataset) -> NDArray[np.bool_]:
     """Which guesses, (response,), are a participant's second or later one at the same item."""
-    GUESSES.source(study)
+    study = GUESSES.read(study)
     person = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
     keys = np.stack([person, study["response_item"].values], axis=1)
     again = np.ones(len(keys), dtype=bool)
@@ -142,7 +142,7 @@ def guess_contexts(study: Dataset) -> list[str]:
     >>> guesses.guess_contexts(guesses.examples.guess_study())[:2]
     ['w0', 'w0 w1']
     """
-    source = GUESSES.source(study)
+    study, source = GUESSES.read(study), GUESSES.source(study)
     if "text" not in study or "target_start" not in study:
         problem = "are not in the study, so that no language model can play it"
         raise InputError(problem, source=source, field="text, target_start")
@@ -168,7 +168,7 @@ def with_model_answers(
     >>> wider["model_hit"].mean("item").values.round(2)
     array([0.38, 1.  ])
     """
-    source = GUESSES.source(study)
+    study, source = GUESSES.read(study), GUESSES.source(study)
     n_items = study.sizes["item"]
     there = study["model"].values.tolist() if "model" in study.coords else []
     if model in there:

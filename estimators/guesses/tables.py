@@ -15,7 +15,7 @@ def guess_items(study: Dataset) -> DataFrame:
     """Describe every position that people guessed at: how often they were right, and how language models did."""
     import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need
 
-    GUESSES.source(study)
+    study = GUESSES.read(study)
     n_items, position = study.sizes["item"], response_positions(study)
     columns: dict[str, Any] = {
         "document": study["item_document"].to_numpy(),

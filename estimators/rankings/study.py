@@ -41,13 +41,14 @@ RANKINGS = Schema(
         optional("reference_logprob", "token", "float", "ln p of the reference token", range=_LOGPROB),
         optional("reference_rank", "token", "float", "its rank in the whole vocabulary; halves for ties", range=_RANK),
     ),
+    ordered=("rank",),
 )
 """Variables of a ranking study."""
 
 
 @RANKINGS.documented
 def validate_ranking_study(study: Dataset) -> Dataset:
-    """Check a ranking study and return it unchanged.
+    """Check a ranking study, and return it read by its labels: cut or reordered, it is what it says.
 
     Dimensions are ``token`` (one reference token scored by one model, in long form) and ``rank`` (the model's most
     probable tokens, the best first; a position, so that rank 1 is at 0).
@@ -61,7 +62,7 @@ def validate_ranking_study(study: Dataset) -> Dataset:
     >>> rankings.validate_ranking_study(rankings.examples.ranking_study()).sizes["token"]
     120
     """
-    source = RANKINGS.check(study)
+    study, source = RANKINGS.check(study)
     seen: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(zip(*(study[name].values.tolist() for name in _KEY), strict=True)):
         if seen.setdefault(key, row) != row:
@@ -120,7 +121,7 @@ class TokenScores(Result):
 
 def match_in_study(study: Dataset, match: Match | str = "stripped") -> BoolArray:
     """Say where every reference token is in its ranking, (token, rank)."""
-    RANKINGS.source(study)
+    study = RANKINGS.read(study)
     if match == "id":
         for name in ("reference_id", "ranked_id"):
             if name not in study:
@@ -161,7 +162,7 @@ def score_study(
     >>> found.rank[:4], found.average[:4].round(3)
     (array([ 3., inf,  1.,  1.]), array([0.509, 0.   , 1.   , 1.   ]))
     """
-    RANKINGS.source(study)
+    study = RANKINGS.read(study)
     listed = int(study.sizes["rank"])
     if whole_vocabulary:
         if "reference_rank" not in study or top_k is None:
@@ -208,7 +209,7 @@ def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -
     reference; where the SAMPLED token was another one, all that follows in that completion is conditioned on it. The
     study is taken to have reused completions as the thesis did.
     """
-    RANKINGS.source(study)
+    study = RANKINGS.read(study)
     if "generated_token" not in study:
         raise InputError("is missing; what was sampled is not known", field="generated_token")
     if match not in ("stripped", "exact"):

@@ -28,6 +28,7 @@ from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
+from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
     GivenTable,
@@ -162,7 +163,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     slopes = pd.DataFrame([row for name, fit in fits.items() for row in _slopes(name, fit, settings.spillover)])
     table = pd.DataFrame([_row(data, name, fits[name], slopes, gains) for name in fits])
     items = _items(words, times)
-    if "response_item" in study:
+    if study.attrs[KIND] == "cloze":
         # words of the study come first
         items.insert(0, "item", [*context_labels(study), *[""] * (len(items) - study.sizes["item"])])
     title = str(study.attrs.get("name", ""))
@@ -185,7 +186,7 @@ def _source(settings: ReadingTimesSettings) -> object:
 
 
 def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tuple[str, ...]]:
-    if "response_item" not in study:
+    if study.attrs[KIND] != "cloze":
         if settings.surprisal is None:
             problem = "is needed for a study of texts: words.csv of +exp=surprisal, or the folder of its run"
             raise InputError(problem, field="experiment.surprisal")

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from shannon_game.estimators.documents.guess_bounds import guess_bounds
 from shannon_game.estimators.guesses import guess_ranks
 from shannon_game.estimators.layout import HUMAN
+from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.marks import mark, named
 from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis
@@ -60,7 +61,7 @@ def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
     >>> bounds(guess_study(), vocab_size=100).table["player"].tolist()
     ['human', 'p0', 'p1', 'p2', 'p3']
     """
-    of_people = "correct" in study
+    of_people = study.attrs[KIND] == "guess"
     if of_people:
         words, groups = _guesses(study), _by_person
     else:

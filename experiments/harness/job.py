@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.config_store import ConfigStore
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.schema import KIND
+from shannon_game.experiments.harness.kinds import checked_study
 from shannon_game.experiments.harness.messages import from_command
-from shannon_game.experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
+from shannon_game.experiments.harness.registry import Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
 from shannon_game.inference.settings import Settings, settings_from
@@ -139,11 +140,8 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
     function: Any = load_target(entry, what="study")
     with from_command():
         study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
-    given = str(study.attrs.get("kind")) if len(entry.kinds) > 1 else entry.kinds[0]
-    if given not in entry.kinds:
-        raise unknown_choice("kind", given, entry.kinds, source=f"study {entry.name!r}")
-    if kinds and given not in kinds:
-        problem = f"is {entry.name!r}, which gave a {given} study; {needed}"
+    study = checked_study(study, entry.kinds, f"study={entry.name}")
+    if kinds and study.attrs[KIND] not in kinds:
+        problem = f"is {entry.name!r}, which gave a {study.attrs[KIND]} study; {needed}"
         raise InputError(problem, source="settings", field="study")
-    validated: xr.Dataset = get_object(KINDS[given])(study)
-    return validated
+    return study

@@ -18,18 +18,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
-
-KINDS: Mapping[str, str] = {
-    "comparison": "shannon_game.estimators.comparison.validate_comparison_study",
-    "cloze": "shannon_game.estimators.cloze.validate_cloze_study",
-    "guess": "shannon_game.estimators.guesses.validate_guess_study",
-    "ranking": "shannon_game.estimators.rankings.validate_ranking_study",
-    "bet": "shannon_game.estimators.bets.validate_bet_study",
-    "documents": "shannon_game.estimators.documents.validate_documents_study",
-    "estimates": "shannon_game.estimators.documents.validate_estimates_study",
-    "published": "shannon_game.experiments.papers.published_study.validate_published_study",
-}
-"""Kind of study -> its validator, whose docstring says what such a study holds."""
+from shannon_game.experiments.harness.kinds import KINDS
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "api": ("httpx", "tenacity"),

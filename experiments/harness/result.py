@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import inspect
-import re
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,8 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.estimators.schema import NAMES, is_dataset
+from shannon_game.estimators.schema import is_dataset
+from shannon_game.experiments.harness.kinds import checked_study
 from shannon_game.experiments.harness.messages import as_called, kinds_of, makers, spoken
 from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
 from shannon_game.experiments.harness.tables import (
@@ -185,22 +185,8 @@ def experiment(
             with spoken():
                 if not is_dataset(study) and reads is not None:
                     study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
-                if not is_dataset(study):
-                    made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
-                    problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
-                    problem += f", as from {made}" if made else ""
-                    raise InputError(problem, source=function.__name__, field="study")
-                try:
-                    return _as_called(function(study, _settings(settings_class, settings, changes)))
-                except KeyError as error:
-                    lacking = _lacking(study, error)
-                    if lacking is None:
-                        raise
-                    name = study.attrs.get("name", "(unnamed)")
-                    problem = (
-                        f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
-                    )
-                    raise InputError(problem, source=f"study {name!r}", field=lacking) from error
+                study = checked_study(study, kinds_of("exp", function.__name__), function.__name__)
+                return _as_called(function(study, _settings(settings_class, settings, changes)))
 
         kinds = kinds_of("exp", function.__name__)
         made_by = ", ".join(makers(kinds)) or "a loader"
@@ -220,13 +206,6 @@ def _as_called(result: ExperimentResult) -> ExperimentResult:
         body=None if result.body is None else as_called(result.body),
         warnings=tuple(map(as_called, result.warnings)),
     )
-
-
-def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
-    """What a study does not have, where an error is about that."""
-    said = re.match(r"(?:No variable named )?'?(\w+)'?(?:\.|$)", str(error.args[0]) if error.args else "")
-    name = said[1] if said else ""
-    return name if name in NAMES and name not in {*study.variables, *study.dims, *study.attrs} else None
 
 
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:

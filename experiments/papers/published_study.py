@@ -143,13 +143,13 @@ def parse_select(select: str) -> dict[str, str]:
 
 @PUBLISHED.documented
 def validate_published_study(study: xr.Dataset) -> xr.Dataset:
-    """Check a published study and return it unchanged.
+    """Check a published study and return it.
 
     {variables}
 
     {sections}
     """
-    source = PUBLISHED.check(study)
+    study, source = PUBLISHED.check(study)
     for at, name in enumerate(study["value"].to_numpy().tolist()):
         row = {key: str(study[key].values[at]) for key in _TEXT}
         check_value(f"{source}, {name}", row, float(study["tolerance"].values[at]))

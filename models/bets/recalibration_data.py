@@ -59,7 +59,7 @@ def recalibration_data(
     >>> models.recalibration_data(bets.examples.bet_study()).stake[0].tolist()
     [0.25, 0.5, 0.25]
     """
-    source = BETS.source(study)
+    study, source = BETS.read(study), BETS.source(study)
     if mix not in MIXES:
         raise unknown_choice("mix", mix, MIXES, source=source)
     if back_off == FLOOR:

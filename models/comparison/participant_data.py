@@ -130,7 +130,7 @@ def participant_data(  # noqa: PLR0915
     >>> data.participant.tolist(), data.item.size, data.whole
     (['p000', 'p001', 'p002', 'p003', 'p004'], 6, False)
     """
-    source = COMPARISON.source(study)
+    study, source = COMPARISON.read(study), COMPARISON.source(study)
     asked, code = response_positions(study), candidate_tokens(study)
     candidate, reference = compared_tokens(study, code)
     differ = (candidate != reference) & (candidate != NOT_A_CANDIDATE) & ~study["automatic"].values

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from shannon_game.estimators.cloze.study import SAMPLES, model_names
+from shannon_game.estimators.cloze.study import CLOZE, SAMPLES, model_names
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
@@ -119,14 +119,10 @@ def take_contexts(study: xr.Dataset, items: NDArray[np.intp]) -> xr.Dataset:
     chosen = {"item": items, "response": of_items("response_item")}
     if "result" in study.dims:
         chosen["result"] = of_items("result_item")
-    if "entry" not in study.dims:
-        return study.isel(chosen)
-    chosen["entry"] = of_items("entry_item")
-    place = np.full(study.sizes["entry"], -1, dtype=np.int64)
-    place[chosen["entry"]] = np.arange(len(chosen["entry"]))
-    chosen["sample"] = np.flatnonzero(place[study["sample_entry"].to_numpy()] >= 0)
-    kept = study.isel(chosen)
-    return kept.assign(sample_entry=("sample", place[kept["sample_entry"].to_numpy()]))
+    if "entry" in study.dims:
+        chosen["entry"] = of_items("entry_item")
+    # their samples go with them
+    return CLOZE.read(study.isel(chosen))
 
 
 def without_models(study: xr.Dataset) -> xr.Dataset:
@@ -172,7 +168,8 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
     for name, values in new.items():
         old = study[name].to_numpy() if has_models else np.zeros(0, dtype=np.int64)
         data[name] = name.partition("_")[0], np.concatenate([old, np.array(values, dtype=np.int64)])
-    rest = without_models(study).drop_vars("word_text")
+    rest = without_models(study).drop_vars(["word_text", "word_number"], errors="ignore")
     names = [*before, *(player.name for player in players)]
     coords = {"model": ("model", objects(names)), "source": ("source", objects(list(sources)))}
+    coords["word_number"] = ("word", np.arange(len(words)))
     return rest.assign_coords(coords).assign(data)

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import percent, titled
@@ -165,7 +166,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     """
     if settings.of is not None:
         return _by_own_code(study, settings, settings.of)
-    if "printed" not in study:
+    if study.attrs[KIND] != "published":
         raise InputError("holds no published values; experiment.of=tvd repeats a paper's own code", field="study")
     study = _of_papers(study, settings)
     outcomes = _outcomes(study, settings)
@@ -194,7 +195,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
 
 def _by_own_code(study: xr.Dataset, settings: ReproduceSettings, of: str) -> ExperimentResult:
     analysis: Experiment[Any] = getattr(import_module(OWN_CODE[of][0]), OWN_CODE[of][1])
-    if "printed" in study:
+    if study.attrs[KIND] == "published":
         raise InputError(
             f"is {study.attrs['name']!r}; of={of} needs the paper's own: study={OWN_CODE[of][2]}", field="study"
         )

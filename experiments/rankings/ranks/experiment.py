@@ -11,6 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.layout import notes
 from shannon_game.estimators.rankings.study import TokenScores, score_study
+from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.rankings.ranks import scores as compared
 from shannon_game.experiments.rankings.ranks.ask import ask
@@ -36,7 +37,7 @@ def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
     0  large          6
     1  small          6
     """
-    if "ranked_token" in study:
+    if study.attrs[KIND] == "ranking":
         return _of_ranking(study, settings)
     asked = ask(study, settings)
     if isinstance(asked, ExperimentResult):

@@ -126,7 +126,7 @@ def norms(settings: NormsSettings) -> xr.Dataset:
         measure = settings.measure or next(iter(corpus.times))
         study = _with_times(study, source, corpus.times[measure], measure)
     add_notes(study, source.notes)
-    return study.assign_attrs(name=settings.data, kind="documents" if form == "texts" else "cloze")
+    return study.assign_attrs(name=settings.data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.command_line import one_line
 from shannon_game.experiments.harness.job import SHARED
-from shannon_game.experiments.harness.registry import _OWN, KINDS, Entry, entry_of, load_target
+from shannon_game.experiments.harness.kinds import KINDS
+from shannon_game.experiments.harness.registry import _OWN, Entry, entry_of, load_target
 from shannon_game.experiments.harness.result import CHOICES
 from tests.experiments.command import ROOT, TINY, config, prepared, run
 
