@@ -191,7 +191,7 @@ class Schema:
                 raise InputError("has no coordinate values", source=source, field=variable.name)
             if variable.is_coordinate and not study.get_index(variable.name).is_unique:
                 labels = study.get_index(variable.name)
-                twice = labels[labels.duplicated()][0]
+                twice = labels[labels.duplicated()].tolist()[0]
                 raise InputError(f"{twice!r} is there twice", source=source, field=variable.name)
 
     def _counted_anew(self, study: Dataset, dim: str, source: str) -> Dataset:

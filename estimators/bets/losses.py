@@ -62,6 +62,7 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
     >>> bets.bet_losses(bets.examples.bet_study(), "uniform", vocab_size=1002).round(2).tolist()
     [0.69, 8.29, 2.08, 7.6, 2.77, 8.29]
     """
+    study = BETS.read(study)
     stake = outcome_stakes(study)[0]
     spread = spread_nats(study, back_off, vocab_size=vocab_size)
     with np.errstate(divide="ignore"):
@@ -94,6 +95,7 @@ def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None)
 
 def back_off_model(study: Dataset, back_off: str) -> int:
     """Position along ``model`` of a back-off that is one; "generator" is the study's."""
+    study = BETS.read(study)
     names = study["model"].values.tolist() if "model" in study.coords else []
     name = study.attrs.get(GENERATOR, back_off) if back_off == GENERATOR else back_off
     if name not in names:

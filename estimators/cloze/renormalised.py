@@ -8,7 +8,7 @@ import numpy as np
 
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.cloze.distributions import Distributions
-from shannon_game.estimators.cloze.study import SAMPLES, entry_positions
+from shannon_game.estimators.cloze.study import CLOZE, SAMPLES, entry_positions
 from shannon_game.estimators.cloze.words import WordRules, normalise_words
 from shannon_game.estimators.errors import InputError, unknown_choice
 
@@ -40,6 +40,7 @@ def renormalised_distributions(
     >>> cloze.renormalised_distributions(scored, "mixture", words.strings.tolist(), rules).mass[:3]
     array([1., 1., 1.])
     """
+    study = CLOZE.read(study)
     if same not in ("sum", "last"):
         raise unknown_choice("same", same, ("sum", "last"), source="biased estimator")
     entries = entry_positions(study, model)

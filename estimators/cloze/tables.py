@@ -71,6 +71,7 @@ def cloze_items(
     0  1:2         20        word0          1.61         0.65
     1  1:3         20        word0          2.11         0.50
     """
+    study = CLOZE.read(study)
     import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need
 
     if words is None:

@@ -124,6 +124,7 @@ def drawn_response_mask(study: Dataset) -> BoolArray:
 
 def drawn_responses(study: Dataset) -> Dataset:
     """Keep the responses of :func:`drawn_response_mask`; the study itself where these are all."""
+    study = COMPARISON.read(study)
     drawn = drawn_response_mask(study)
     if drawn.all():
         return study

@@ -108,6 +108,7 @@ def estimate_perplexity(
     >>> round(found.perplexity, 2), round(found.gap.gap_nats, 3)
     (10.88, -0.271)
     """
+    study = COMPARISON.read(study)
     if uncertainty not in get_args(Uncertainty):
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
     if reference not in get_args(Reference):
@@ -159,6 +160,7 @@ def _gap(
 
 def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
     """Exact loss of a player: mean of -ln q(y|c) over some items (a mask), nats; NaN where h(y|c) is unknown."""
+    study = COMPARISON.read(study)
     target, _ = player_logprobs(study, player)
     return float("nan") if target is None else float(-target[items].mean())
 

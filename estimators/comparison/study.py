@@ -120,6 +120,7 @@ def generator_logprobs(study: Dataset) -> tuple[FloatArray, FloatArray]:
 
 def candidate_tokens(study: Dataset) -> IntArray:
     """First position of each candidate's token in its item, (item, candidate); the target has -1, an empty cell -2."""
+    study = COMPARISON.read(study)
     target = same_token(study)
     row, column = (axis.ravel() for axis in np.indices(target.shape))
     # NaN (an empty cell) differs from nothing: the cells of an item's padding are one token, and replaced below

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
-from shannon_game.estimators.comparison.study import same_token
+from shannon_game.estimators.comparison.study import COMPARISON, same_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import response_positions
 
@@ -66,6 +66,7 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     >>> bool((data.report > 0.5).all())
     True
     """
+    study = COMPARISON.read(study)
     rows = informative_responses(study)
     report = study["report"].values[rows].astype(float)
     is_tie = report == 0.5
@@ -91,6 +92,7 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
 
 def informative_responses(study: xr.Dataset) -> IntArray:
     """Responses that somebody gave on two different tokens."""
+    study = COMPARISON.read(study)
     position = response_positions(study)
     same = same_token(study)[position, study["response_candidate"].values]
     rows = np.flatnonzero(~same & ~study["automatic"].values)

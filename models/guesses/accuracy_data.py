@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.estimators.guesses.study import repeated_guesses
+from shannon_game.estimators.guesses.study import GUESSES, repeated_guesses
 from shannon_game.estimators.layout import response_positions
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def accuracy_data(
     >>> int(data.n.sum()), data.band.tolist()
     (192, ['1', '2-3', '4-7', '8-15', '16-31'])
     """
+    study = GUESSES.read(study)
     source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
     wanted = np.ones(study.sizes["response"], dtype=bool) if responses is None else np.asarray(responses, dtype=bool)
     if wanted.shape != (study.sizes["response"],):

@@ -82,13 +82,16 @@ def token_scores(study: xr.Dataset, settings: RanksSettings) -> TokenScores:
 def _means(settings: RanksSettings, scores: TokenScores, windows: pd.DataFrame) -> ExperimentResult:
     models = np.array(list(dict.fromkeys(windows["model"])), object)
     dataset = xr.Dataset(coords={"model": models, "length": np.unique(windows["context_length"])})
-    table = windows.groupby("model", sort=True)[[*SCORE_COLUMNS, "share_censored"]].mean()
+    columns = [*SCORE_COLUMNS, "share_censored"]
+    n_tokens = windows.groupby("model", sort=True)["n_tokens"].sum()
+    weighed = windows[columns].mul(windows["n_tokens"], axis=0)
+    table = weighed.groupby(windows["model"], sort=True).sum().div(n_tokens, axis=0)
     table.insert(0, "n_windows", windows.groupby("model").size())
     return ExperimentResult(
         table=table.reset_index(),
         dataset=dataset,
         figures={"scores": scores_figure(windows, dataset, settings.score, settings.interval)},
         text=f"**{table[settings.score].idxmax()} has the highest score, {table[settings.score].max():.3f} "
-        f"({settings.score})**, as a mean over windows; {int(scores.rank.size):,} tokens in {len(windows)} windows and "
+        f"({settings.score})**, as a mean over tokens; {int(scores.rank.size):,} tokens in {len(windows)} windows and "
         "models. For intervals, fit the regression: experiment.posterior=true takes about a minute.",
     )
