@@ -33,5 +33,5 @@ def test_a_table_or_list_is_no_study(function: Callable[..., Any], study: object
 
 
 def test_a_study_of_another_kind_is_no_study_of_this_one() -> None:
-    with pytest.raises(InputError, match=r"study: is no cloze study, without text_id, .*; cloze_study\(df\) makes one"):
+    with pytest.raises(InputError, match=r"kind: is 'comparison', should be 'cloze'; cloze_study\(df\) makes one"):
         cloze.study_words(small_study(), human="clean", model="clean", corpus="clean")

@@ -28,7 +28,7 @@ BAD = [
     (with_value("bet_logprob", (0, 0), 0.5), "bet_logprob: is 0.5"),
     (with_value("bet_logprob", (0, 3), 0.0), r"bet_logprob: adds up to 1.3750 .* response 1 under model 'lm'"),
     (bet_study().assign_attrs(generator="gpt"), "generator: is 'gpt', which is no model of the study"),
-    (bet_study()[["target"]], "is no bet study"),
+    (bet_study()[["target"]], "is missing; the study needs it"),
 ]
 
 

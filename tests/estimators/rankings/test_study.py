@@ -101,7 +101,7 @@ def test_settings_reach_the_scores() -> None:
     [
         ({"match": "id"}, "ranked_id", "match: is 'id', but the study has no ranked_id"),
         ({"censoring": "exact"}, "reference_logprob", "the study has no reference_logprob"),
-        ({"top_k": 3}, "text", "top_k: is 3, but the study lists 2"),
+        ({"top_k": 3}, "reference_logprob", "top_k: is 3, but the study lists 2"),
     ],
 )
 def test_settings_that_the_study_cannot_serve(settings: dict, dropped: str, message: str) -> None:
