@@ -76,10 +76,11 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
     in the denominator stays that of the model that did.
     """
     study, source = COMPARISON.read(study), COMPARISON.source(study)
-    sampler: str = study.attrs["generator"]
+    sampler, models = study.attrs.get("generator"), study["model"].values.tolist()
+    if sampler not in models:
+        raise unknown_choice("generator", sampler, models, source=source)
     if generator is None or generator == sampler:
-        return sampler
-    models = study["model"].values.tolist()
+        return str(sampler)
     if generator not in models:
         raise unknown_choice("generator", generator, models, source=source)
     if not control_only:

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.guesses.study import validate_guess_study
 
 
 @cache
@@ -21,7 +22,7 @@ def guess_study() -> Dataset:
     at = np.arange(48)
     words = " ".join(f"w{number}" for number in range(17))
     starts = np.array([words.index(f" w{number}") for number in range(1, 17)])
-    return xr.Dataset(
+    study: Dataset = xr.Dataset(
         {
             "item_document": ("item", np.array([f"d{number}" for number in at // 16], dtype=object)),
             "item_position": ("item", at % 16 + 1),
@@ -41,3 +42,4 @@ def guess_study() -> Dataset:
         },
         attrs={"name": "simulated guesses", "tokens": "all"},
     )
+    return validate_guess_study(study)

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.rankings.study import validate_ranking_study
 
 
 @cache
@@ -20,7 +21,7 @@ def ranking_study() -> Dataset:
     rank = np.where(rank > 3, np.inf, rank)
     listed = np.array([" the", " a", " one"], dtype=object)
     found = np.append(listed, " another")[np.minimum(rank, 4).astype(int) - 1]
-    return xr.Dataset(
+    study: Dataset = xr.Dataset(
         {
             "model": ("token", np.array(["small", "large"], dtype=object)[model]),
             "text": ("token", np.array(["novel", "news"], dtype=object)[text]),
@@ -35,3 +36,4 @@ def ranking_study() -> Dataset:
         },
         attrs={"name": "simulated"},
     )
+    return validate_ranking_study(study)
