@@ -21,10 +21,11 @@ class InputError(ValueError):
     source : str, optional
         The file, dataset or argument group in which it was found.
     field : str, optional
-        The field, column, variable or parameter.
+        The field, column, variable or parameter; a setting as :class:`~shannon_game.estimators.messages.Set`.
     """
 
     def __init__(self, problem: str, *, source: object = None, field: object = None) -> None:
+        self.problem, self.source, self.field = problem, source, field
         place = ", ".join(str(part) for part in (source, field) if part is not None)
         message = f"{place}: {problem}" if place else problem
         # a path may hold bytes that are no UTF-8, and a value of a file commands to a terminal

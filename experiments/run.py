@@ -27,6 +27,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import for_command
 from shannon_game.experiments.harness import folders, sweep
 from shannon_game.experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
 from shannon_game.experiments.harness.given_keys import hide_keys
@@ -123,6 +124,7 @@ log = logging.getLogger("shannon-game")
 _exit_codes: list[int] = []
 
 
+@for_command()
 def run_job(cfg: DictConfig) -> int:
     """Run one job in Hydra's output folder; a failure is written down, not raised.
 
@@ -308,6 +310,7 @@ def _hydra_main(cfg: DictConfig) -> int:
     return run_job(cfg)
 
 
+@for_command()
 def main() -> int:
     """Run the command with ``sys.argv`` and return the exit code (see ``--help``)."""
     # Otherwise Hydra prints errors its own way, over many lines, and leaves with code 1 whatever they are.

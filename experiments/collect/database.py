@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError, how_to_install
+from shannon_game.estimators.messages import Ask
 from shannon_game.experiments.collect.tables import Base
 from shannon_game.inference.disk import create_private, write_ahead
 
@@ -101,7 +102,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         raise InputError(problem, field=field) from error
     if is_sqlite(engine):
         if not new and not Path(engine.url.database or "").is_file():
-            problem = f"is {url!r}, and there is no file {engine.url.database!r}; +exp=collect writes one"
+            problem = f"is {url!r}, and there is no file {engine.url.database!r}; {Ask('collect')} writes one"
             raise InputError(problem, field=field)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -112,7 +113,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         strange = not new and not inspect(engine).has_table(_VERSION)
         if strange:
             reason = "it has none of its tables"
-            raise InputError(f"is {shown!r}, no database that +exp=collect wrote: {reason}", field=field)  # noqa: TRY301
+            raise InputError(f"is {shown!r}, no database that {Ask('collect')} wrote: {reason}", field=field)  # noqa: TRY301
         with engine.execution_options(**{_IMMEDIATE: True}).begin() as connection:
             upgrade(connection, field=field)
     except InputError:
@@ -123,7 +124,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         reason = " ".join(str(getattr(error, "orig", error)).split())
         # nobody answers, or the tables of another program stand there
         closed = isinstance(error, OperationalError)
-        what = "which cannot be opened" if closed else "no database that +exp=collect wrote"
+        what = "which cannot be opened" if closed else f"no database that {Ask('collect')} wrote"
         raise InputError(f"is {shown!r}, {what}: {reason}", field=field) from error
     return Database(engine)
 

@@ -27,6 +27,7 @@ from shannon_game.estimators.comparison import (
 from shannon_game.estimators.comparison.rounding import SCHEMES
 from shannon_game.estimators.comparison.terms import control_model, player_names
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.settings import Count, Group, Names
@@ -84,14 +85,16 @@ def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
         found = getattr(module, name, None)
     except ImportError as error:
         problem = f"is {dotted!r}, which cannot be imported: {error}"
-        raise InputError(problem, field="estimator.log_mean") from error
+        raise InputError(problem, field=Set("estimator.log_mean")) from error
     if callable(found):
         return cast("Callable[[ItemTerms], LogMeans]", found)
     near = get_close_matches(name, [each for each in getattr(module, "__dict__", ()) if not each.startswith("_")], n=1)
     meant = (
         f"; did you mean {near[0]!r}?" if near else "; should be MODULE.FUNCTION, a function that stands in a module"
     )
-    raise InputError(f"is {dotted!r}, and {module_name!r} has no function {name!r}{meant}", field="estimator.log_mean")
+    raise InputError(
+        f"is {dotted!r}, and {module_name!r} has no function {name!r}{meant}", field=Set("estimator.log_mean")
+    )
 
 
 class RoundingSettings(Group):
@@ -112,7 +115,9 @@ class RoundingSettings(Group):
         if self.name != "custom":
             return rounding_scheme(self.name)
         if self.values is None:
-            raise InputError("is null, should be a list of probabilities: [0.05, 0.5, 0.95]", field="rounding.values")
+            raise InputError(
+                f"is {word(None)}, should be a list of probabilities: [0.05, 0.5, 0.95]", field=Set("rounding.values")
+            )
         return RoundingScheme("custom", self.values, space=self.space, tie=self.tie)
 
     @model_validator(mode="after")
@@ -186,7 +191,9 @@ def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str
         if name not in valid:
             raise unknown_choice("player", name, valid, source=f"players, study {study.attrs['name']!r}")
     if not players or len(set(players)) < len(players):
-        raise InputError(f"is {list(players)}; name each player once, or leave it null for all", field="players")
+        raise InputError(
+            f"is {list(players)}; name each player once, or leave it {word(None)} for all", field="players"
+        )
     return list(players)
 
 

@@ -17,6 +17,7 @@ from shannon_game.estimators.comparison import (
     comparison_participants,
 )
 from shannon_game.estimators.comparison.importance import drawn_response_mask
+from shannon_game.estimators.messages import Ask, Set
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.estimates import ComparisonSettings, EstimatorSettings, bars_label, table_row
 from shannon_game.experiments.harness.figures import TRUTH_ASKED, TRUTH_REFERENCE, Series, player_label
@@ -28,7 +29,7 @@ from shannon_game.experiments.harness.tables import for_screen, table_variables
 
 _VERDICTS = {
     "too few": "too few responses per item, so that equation 5 is too low by itself: ask more per item (the column "
-    "n_required says how many), and fit +exp=human_loss for people (Pareto k, share of items with under two effective "
+    "n_required says how many), and fit human_loss for people (Pareto k, share of items with under two effective "
     "responses)",
     "doubtful": "responses per item may be too few: ask more per item (the column n_required says how many; "
     "Pareto k, share of items with under two effective responses)",
@@ -97,12 +98,12 @@ def _study_warnings(study: xr.Dataset, table: pd.DataFrame, settings: Perplexity
         said.append(
             f"as in the paper, the gap is over the {int(study['selected'].sum())} items that pass the filter, the "
             f"generator's loss over all {int(study['in_reference'].sum())} reference items; set "
-            "estimator.reference=asked to take the items asked for both"
+            f"{Set('estimator.reference', 'asked')} to take the items asked for both"
         )
     if n_left_out := int(np.sum(~drawn_response_mask(study))):
         said.append(
             f"{n_left_out} of {study.sizes['response']} responses are left out, as they are about people's free "
-            "answers or compare two candidates; +exp=human_loss uses them"
+            f"answers or compare two candidates; {Ask('human_loss')} uses them"
         )
     return said
 
@@ -148,7 +149,7 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
     if people:
         found.append(
             "the verdict on people counts responses only; noise, bias and rounding of their reports move equation 5 "
-            f"too: fit +exp=human_loss, which models them (rounding {', '.join(people)})"
+            f"too: fit {Ask('human_loss')}, which models them (rounding {', '.join(people)})"
         )
     return tuple(found)
 

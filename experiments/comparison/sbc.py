@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import label_below, mark, named, titled
@@ -128,7 +129,7 @@ def _warnings(table: pd.DataFrame, outside: Sequence[str], n_fits: int) -> tuple
         said.append(f"the ranks of {', '.join(outside)} are outside their bands: do not use this posterior")
     elif not table["inside"].all():
         alone = ", ".join(table.loc[~table["inside"], "quantity"])
-        said.append(f"the ranks of {alone} are outside their own bands alone: raise experiment.n_fits to see")
+        said.append(f"the ranks of {alone} are outside their own bands alone: raise {Set('experiment.n_fits')} to see")
     said += unconverged_fits(table["n_unconverged"].tolist(), n_fits, "their ranks are kept")
     return tuple(said)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.posterior.arviz_adapter import group, thin
 from shannon_game.inference.posterior.thresholds import GateThresholds
@@ -197,7 +198,9 @@ def _remedy(found: Convergence) -> str:
         return "; run sampler=pymc, which takes far longer and assumes no Gaussian"
     if not any("R-hat" in reason or "ESS" in reason or "diverg" in reason for reason in found.reasons):
         return ""
-    return "; set sampler.target_accept nearer to 1" if found.n_divergent else "; raise sampler.draws"
+    return (
+        f"; set {Set('sampler.target_accept')} nearer to 1" if found.n_divergent else f"; raise {Set('sampler.draws')}"
+    )
 
 
 def gate_failed(settings: BayesianSettings, found: Mapping[str, Convergence | None]) -> bool:

@@ -21,6 +21,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError, how_to_install, unknown_choice
+from shannon_game.estimators.messages import quoted
 from shannon_game.experiments.harness import sweep
 from shannon_game.experiments.harness.given_keys import refuse_keys
 from shannon_game.experiments.harness.job import before, read_of_the_run
@@ -40,22 +41,10 @@ OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
 _Line = tuple[str, str, str, str]
 _SEARCH_PATH = "hydra.searchpath="
 _LAUNCHERS = {"joblib", "submitit_local", "submitit_slurm", "ray"}
-_BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
 # of a list or a mapping: what stands in quotes, or between signs
 _PIECE = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^'",:{}\[\]]+""")
-# letters beyond ASCII are none to Hydra's grammar
-_PLAIN = re.compile(r"[\w./~@-]+", flags=re.ASCII)
 # a list, a mapping, a text in quotes: what the user wrote for Hydra is left as it is
 _HAS_STRUCTURE = re.compile(r"\s*[{\['\"]|.*\$\{", flags=re.DOTALL)
-
-
-def quoted(text: str) -> str:
-    """A string as Hydra's grammar of overrides reads it, whatever it holds."""
-    if _PLAIN.fullmatch(text):
-        return text
-    # a backslash counts only before a quote
-    escaped = _BEFORE_QUOTE.sub(r"\1\1\2", text).replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def readable(text: str, *, multirun: bool) -> str:

@@ -7,7 +7,7 @@ import inspect
 import re
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from importlib import import_module
 from pathlib import Path
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.schema import NAMES, is_dataset
-from shannon_game.experiments.harness.messages import as_called, kinds_of, makers, spoken
 from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
+from shannon_game.experiments.harness.shipped import kinds_of, makers
 from shannon_game.experiments.harness.tables import (
     for_readers,
     for_screen,
@@ -182,25 +182,22 @@ def experiment(
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
-            with spoken():
-                if not is_dataset(study) and reads is not None:
-                    study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
-                if not is_dataset(study):
-                    made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
-                    problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
-                    problem += f", as from {made}" if made else ""
-                    raise InputError(problem, source=function.__name__, field="study")
-                try:
-                    return _as_called(function(study, _settings(settings_class, settings, changes)))
-                except KeyError as error:
-                    lacking = _lacking(study, error)
-                    if lacking is None:
-                        raise
-                    name = study.attrs.get("name", "(unnamed)")
-                    problem = (
-                        f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
-                    )
-                    raise InputError(problem, source=f"study {name!r}", field=lacking) from error
+            if not is_dataset(study) and reads is not None:
+                study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
+            if not is_dataset(study):
+                made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
+                problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
+                problem += f", as from {made}" if made else ""
+                raise InputError(problem, source=function.__name__, field="study")
+            try:
+                return function(study, _settings(settings_class, settings, changes))
+            except KeyError as error:
+                lacking = _lacking(study, error)
+                if lacking is None:
+                    raise
+                name = study.attrs.get("name", "(unnamed)")
+                problem = f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
+                raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
         kinds = kinds_of("exp", function.__name__)
         made_by = ", ".join(makers(kinds)) or "a loader"
@@ -210,16 +207,6 @@ def experiment(
         return cast("Experiment[S]", complete(call, settings_class, sections))
 
     return decorate
-
-
-def _as_called(result: ExperimentResult) -> ExperimentResult:
-    """A result whose texts name settings as the caller wrote them."""
-    return replace(
-        result,
-        text=as_called(result.text),
-        body=None if result.body is None else as_called(result.body),
-        warnings=tuple(map(as_called, result.warnings)),
-    )
 
 
 def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
@@ -235,11 +222,10 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
     def decorate(function: Callable[[S], xr.Dataset]) -> Loader[S]:
         @wraps(function)
         def call(settings: S | None = None, **changes: Any) -> xr.Dataset:
-            with spoken():
-                try:
-                    return function(_settings(settings_class, settings, changes))
-                except FileNotFoundError as error:
-                    raise InputError("no such file", source=error.filename) from error
+            try:
+                return function(_settings(settings_class, settings, changes))
+            except FileNotFoundError as error:
+                raise InputError("no such file", source=error.filename) from error
 
         kinds = kinds_of("study", function.__name__)
         return cast("Loader[S]", complete(call, settings_class, OF_LOADER.format(" or ".join(kinds) or "validated")))
@@ -250,15 +236,10 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
 def of_frames(
     settings_class: type[Settings] | None = None, *, but: Collection[str] = ()
 ) -> Callable[[Callable[P, xr.Dataset]], Callable[P, xr.Dataset]]:
-    """Let a function of DataFrames speak Python in its errors, and list its settings, all `but` some."""
+    """Let the docstring of a function of DataFrames list its settings, all `but` some."""
 
     def decorate(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
-        @wraps(function)
-        def call(*args: P.args, **settings: P.kwargs) -> xr.Dataset:
-            with spoken():
-                return function(*args, **settings)
-
-        return cast("Callable[P, xr.Dataset]", complete(call, settings_class, OF_FRAMES, but))
+        return cast("Callable[P, xr.Dataset]", complete(function, settings_class, OF_FRAMES, but))
 
     return decorate
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import some_of, utf8
 
 FILE_LIMIT_BYTES = 4 * 2**30
@@ -186,7 +187,7 @@ def open_archive(file: Path | IO[bytes], source: object) -> zipfile.ZipFile:
 
 def read_manifest(path: Path) -> dict[str, str]:
     """Read a manifest of SHA-256 hashes (CSV with columns ``name``, ``sha256``)."""
-    header, *lines = utf8(read_bytes(path, field="study.manifest"), path).splitlines() or [""]
+    header, *lines = utf8(read_bytes(path, field=Set("study.manifest")), path).splitlines() or [""]
     if header != "name,sha256":
         raise InputError("the manifest should start with the header name,sha256", source=path)
     for number, line in enumerate(lines, start=2):

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.csv_tables import without_guard
 from shannon_game.experiments.studies.files import read_bytes, regular_file
 from shannon_game.experiments.studies.parsing import Note, decoded, objects
@@ -144,7 +145,9 @@ def text_columns(
     """Cells of a text by column, and the line in which each row begins."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        hint = "UTF-16 has them: study.encoding=utf-16 reads it" if line == 1 else "no table of text has them"
+        hint = (
+            f"UTF-16 has them: {Set('study.encoding', 'utf-16')} reads it" if line == 1 else "no table of text has them"
+        )
         raise InputError(f"line {line} has NUL bytes; {hint}", source=path)
     # contexts may be whole books
     csv.field_size_limit(max(csv.field_size_limit(), _MOST_CHARACTERS))
@@ -184,8 +187,9 @@ def text_columns(
         # by chance a quoted text has as many separators in every line; a stray mark does it each time
         if 2 * len(swallowing) > over_lines:
             raise InputError(
-                f"line {swallowing[0]}: {_SWALLOWED}: a stray quotation mark? study.quoting=none takes quotation marks "
-                "for characters like others, study.quoting=standard takes the field as it is",
+                f"line {swallowing[0]}: {_SWALLOWED}: a stray quotation mark? "
+                f"{Set('study.quoting', 'none')} takes quotation marks for characters like others, "
+                f"{Set('study.quoting', 'standard')} takes the field as it is",
                 source=path,
             )
         notes.append(Note(f"rows in which {_SWALLOWED}; kept", len(swallowing), "warning"))
@@ -220,15 +224,15 @@ def _decoded(content: bytes, path: Path, encoding: str) -> tuple[str, list[Note]
     auto = encoding == "auto"
     encoding = ("utf-16" if marked else "utf-8") if auto else codecs.lookup(encoding).name
     try:
-        return decoded(content, path, encoding, hint="set study.encoding to the encoding of the table"), []
+        return decoded(content, path, encoding, hint=f"set {Set('study.encoding')} to the encoding of the table"), []
     except InputError as error:
         if not auto or marked:
             raise
-        where = str(error).partition(": ")[2].partition(";")[0]
+        where = error.problem.partition(";")[0]
     if not content.decode("utf-8", "ignore").isascii():
-        cure = "correct it and save the table as UTF-8, or study.encoding=cp1252 reads all as Windows-1252"
+        cure = f"correct it and save the table as UTF-8, or {Set('study.encoding', 'cp1252')} reads all as Windows-1252"
         raise InputError(f"{where}, though other lines are; {cure}", source=path)
-    said = f"table that {where}, read as Windows-1252; study.encoding says otherwise"
+    said = f"table that {where}, read as Windows-1252; {Set('study.encoding')} says otherwise"
     return _decoded(content, path, "cp1252")[0], [Note(said, 1, "warning")]
 
 
@@ -244,13 +248,13 @@ def _rows(reader: Iterator[list[str]], path: Path) -> Iterator[tuple[int, int, l
         problem = f"line {line}: {error}"
         if "unexpected end" in str(error):
             problem = f"line {end + 1}: a quotation mark begins a field there that never ends"
-        hint = "study.quoting=none takes quotation marks for characters like others"
+        hint = f"{Set('study.quoting', 'none')} takes quotation marks for characters like others"
         right = f"a quotation mark inside a quoted field is written twice, and {hint}"
         raise InputError(f"{problem}; {right}", source=path) from None
 
 
 def _width(row: list[str], header: list[str], line: int, path: Path, *, first: bool) -> InputError:
-    hint = "quote fields that hold the separator, or set study.separator"
+    hint = f"quote fields that hold the separator, or set {Set('study.separator')}"
     if first and len(row) == len(header) + 1:
         hint = "if the first is a row's name, write the table without them (R: row.names = FALSE); else " + hint
     return InputError(f"line {line}: has {len(row)} fields, the header {len(header)}; {hint}", source=path)

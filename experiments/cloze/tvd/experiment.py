@@ -13,6 +13,7 @@ import xarray as xr
 from shannon_game.estimators.cloze import StudyWords, cloze_items, cloze_participants
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import item_labels
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, groups_of, words_of
 from shannon_game.experiments.cloze.tvd.contexts import contexts_shown
@@ -176,7 +177,7 @@ def _tables(
 def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -> BayesianTvd | None:
     if settings.bayes.n_contexts is None:
         return None
-    require_packages(EXTRAS["bayes"], "bayes", source="bayes.n_contexts (null for none)")
+    require_packages(EXTRAS["bayes"], "bayes", source=f"{Set('experiment.bayes.n_contexts')} ({word(None)} for none)")
     # an optional extra that only this part needs
     from shannon_game.experiments.cloze.tvd.posterior import bayesian_tvd  # noqa: PLC0415
 

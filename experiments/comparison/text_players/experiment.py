@@ -20,6 +20,7 @@ from shannon_game.estimators.comparison.importance import drawn_response_mask
 from shannon_game.estimators.comparison.stated import StatedBelief, both_orders, stated_belief
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.comparison.text_players.answers import (
     ORDERS,
     Said,
@@ -243,7 +244,7 @@ def _warnings(table: pd.DataFrame, played: list[Played], pairs: Pairs) -> tuple[
     if len(few):
         said.append(
             f"too few pairs per item for equation 5: {', '.join(dict.fromkeys(few['player'] + ' ' + few['way']))}; "
-            f"these perplexities are too low: raise experiment.pairs_per_item, or compare with {ALWAYS_HALF!r}"
+            f"these perplexities are too low: raise {Set('experiment.pairs_per_item')}, or compare with {ALWAYS_HALF!r}"
         )
     return tuple(said)
 

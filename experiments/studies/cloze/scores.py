@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
 from shannon_game.experiments.studies.files import read_bytes
@@ -59,9 +60,9 @@ class Contexts:
 
 def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
     """Look up ln p of each context's target in the file of a model."""
-    field = f"study.scores.{model}"
+    field = str(Set(f"study.scores.{model}"))
     if not any(contexts.targets):
-        raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
+        raise InputError(f"needs the targets of the contexts: {Set('study.columns.target', 'NAME')}", field=field)
     if file.path.suffix.lower() in _JSON_LINES:
         found, attached = _of_json_lines(file, contexts, field)
         notes = list[Note]()
@@ -123,11 +124,15 @@ def key_parts(table: Table) -> dict[str, NDArray[np.object_]]:
     return parts
 
 
+def _names_column(what: str) -> str:
+    return f"{Set(f'study.scores.NAME.columns.{what}', 'NAME')} says which one it is"
+
+
 def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
-    table = table.named(columns, ScoreColumns.types(), hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    table = table.named(columns, ScoreColumns.types(), hint=_names_column)
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
     table = replace(table, cells=table.cells.assign(value=objects(known)))
     values = _nats(table["value"], file, table.where)
