@@ -68,12 +68,12 @@ class ReadingTimesSettings(ClozeSettings):
     """Settings of :func:`reading_times`."""
 
     surprisal: GivenTable | None = None
-    """words.csv of +exp=surprisal, or the folder of its run: models' surprisal, by document and word number."""
+    """words.csv of surprisal, or the folder of its run: models' surprisal, by document and word number."""
     surprisal_column: Literal["surprisal_nats", "sum_bits"] = "surprisal_nats"
     """Surprisal of the word as a word, or the plain sum of its tokens, which endpoints give too."""
     times: GivenTable | None = None
     """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word; null: the times that came with the
-    study (study=norms)."""
+    study (of norms)."""
     columns: TimesColumns = TimesColumns()
     """Names of its columns."""
     controls: Names = ()

@@ -42,7 +42,7 @@ class PracticeSettings(Settings):
 
     against: str = "order"
     """What the answers are regressed on: order (answers given before), or a variable of the answers above 0, such as
-    client_ms or server_ms of study=collected: whether slow answers are better."""
+    client_ms or server_ms of collected answers: whether slow answers are better."""
     automatic: bool = False
     """Count the answers that the site gave by itself."""
     interval: Probability = 0.9

@@ -111,7 +111,8 @@ class SurprisalSettings(Seeded, EndpointSettings):
     """What stands between words: white space, or spaces alone in texts of Chinese, Japanese, Thai, Lao, Burmese or
     Khmer as well, whose words ICU finds otherwise (extra words)."""
     context: Literal["sentence", "text"] = "sentence"
-    """What each text of the study is scored given: nothing, or the texts of its group before it (study.group_field)."""
+    """What each text of the study is scored given: nothing, or the texts of its group before it (``group_field``
+    of the study)."""
     characters: Literal["all", "shared"] = "all"
     """all: every token that a model can score; shared: of each document the characters from the first to the last place
     at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly

@@ -49,7 +49,7 @@ class EndpointSettings(StoreSettings):
     """What an experiment takes whose models may be behind an endpoint."""
 
     models: TextModels = Field(default_factory=dict)
-    """Language models, by name: model=[smollm2], or model=[api] for one behind an endpoint."""
+    """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint."""
     api_store: UserPath = Path("api_answers.db")
     """SQLite file with the paid answers, to go on with and never to pay twice."""
 

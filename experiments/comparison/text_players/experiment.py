@@ -96,7 +96,7 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
     """Let language models answer a study's questions in text, and compare what they say with what they believe.
 
     :data:`TEXT_PLAYERS_COLUMNS`. Its ``tables`` have every answer and those that could not be read; the folder
-    ``studies`` has a comparison study of every model and way, for ``study=comparison_file``.
+    ``studies`` has a comparison study of every model and way, which ``comparison_file`` reads.
     """
     pairs = _mine(settings, asked_pairs(study, settings))
     rows = _references(study, pairs)

@@ -95,7 +95,7 @@ class ReproduceSettings(Seeded):
     folder: UserPath | None = None
     """Folder with one folder a part; null: parts/ in the output folder."""
     of: Literal["tvd", "tvd_sample_size", "improve", "distributions", "ard", "ranks"] | None = None
-    """Repeat this analysis by its paper's own code instead (study=provo; ranks: study=rank_perplexity)."""
+    """Repeat this analysis by its paper's own code instead, on the study provo; ranks: rank_perplexity."""
     given: Mapping[str, Any] = {}
     """Settings of that analysis, such as {players: [gpt2]}: those of the question of its name."""
     overrides: Mapping[str, tuple[str, ...]] = {}

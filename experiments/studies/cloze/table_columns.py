@@ -33,7 +33,7 @@ class ClozeColumns(Columns):
     participant: Annotated[str | None, "id_or_empty"] = None
     """Who answered."""
     participant_group: Annotated[str | None, "id_or_empty"] = None
-    """Group of people that the answer is of, as their first language or age; +exp=groups compares groups."""
+    """Group of people that the answer is of, as their first language or age; the question groups compares groups."""
     target: Annotated[str | None, "text_or_empty"] = None
     """The word of the text."""
     text_id: Annotated[str | None, "id_or_empty"] = None
@@ -124,7 +124,7 @@ class ClozeRowSettings(Settings):
     """Log-probabilities of the target words by language model, NAME: {path: FILE, scale: surprisal_bits}; a target that
     is several tokens has the sum of theirs."""
     missing: CellTexts = ()
-    """Texts that stand for no answer in this table, such as [NA, -99]; a null and an empty field always do."""
+    """Texts that stand for no answer in this table, such as [NA, -99]; an empty field always does."""
     drop_incomplete: bool = False
     """Leave rows without a context, weight or participant out (counted) instead of refusing the table."""
     n_answers: Count | None = None

@@ -28,7 +28,7 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     generator's loss. ``report`` is the probability given to the target; ``row_id`` (response) is the row's own number
     in the response file. Answers pass these steps, each counted in the notes: questions of the sets;
     ``exclude_participants``; ``participants``; ``repeats``; ``items``; ``automatic``. With ``answers=False`` only the
-    questions are read, and the study has no responses: the layout as ``+exp=build_study`` writes it.
+    questions are read, and the study has no responses: the layout as ``build_study`` writes it.
 
     Probabilities are in (0, 1), log-probabilities in nats.
     """
