@@ -189,15 +189,7 @@ def experiment(
                 problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
                 problem += f", as from {made}" if made else ""
                 raise InputError(problem, source=function.__name__, field="study")
-            try:
-                return function(study, _settings(settings_class, settings, changes))
-            except KeyError as error:
-                lacking = _lacking(study, error)
-                if lacking is None:
-                    raise
-                name = study.attrs.get("name", "(unnamed)")
-                problem = f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
-                raise InputError(problem, source=f"study {name!r}", field=lacking) from error
+            return _answer(function, study, _settings(settings_class, settings, changes))
 
         kinds = kinds_of("exp", function.__name__)
         made_by = ", ".join(makers(kinds)) or "a loader"
@@ -207,6 +199,19 @@ def experiment(
         return cast("Experiment[S]", complete(call, settings_class, sections))
 
     return decorate
+
+
+def _answer(function: Callable[[xr.Dataset, S], ExperimentResult], study: xr.Dataset, settings: S) -> ExperimentResult:
+    """Answer the question; an error about what the study lacks says so."""
+    try:
+        return function(study, settings)
+    except KeyError as error:
+        lacking = _lacking(study, error)
+        if lacking is None:
+            raise
+        name = study.attrs.get("name", "(unnamed)")
+        problem = f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
+        raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
 
 def _lacking(study: xr.Dataset, error: KeyError) -> str | None:

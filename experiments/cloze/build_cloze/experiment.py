@@ -65,8 +65,8 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
     """Settings of :func:`build_cloze`."""
 
     models: TextModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
-    """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint, which is
-    asked in text."""
+    """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint, which
+    is asked in text."""
     temperature: Annotated[float, Field(ge=0)] = 1.0
     """Of answers in text."""
     n_listed: Count | None = None
