@@ -16,9 +16,9 @@ Reader = Literal["python", "command"]
 _UNSET: Any = object()
 
 # what Hydra reads as the text that it is; letters beyond ASCII are none to its grammar
-_PLAIN = re.compile(r"(?!(?i:null|true|false|inf|nan)\Z)(?!\.?[0-9])[\w./~@][\w./~@-]*", flags=re.ASCII)
+_PLAIN = re.compile(r"(?!(?i:null|true|false|inf|nan)\Z)(?!\.?[0-9])[\w./@][\w./@-]*", flags=re.ASCII)
 _BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
-_SAFE_IN_A_SHELL = re.compile(r"[\w./~@+=,:\[\]-]*", flags=re.ASCII)
+_SAFE_IN_A_SHELL = re.compile(r"[\w./@+=,:\[\]-]*", flags=re.ASCII)
 # functions of Python whose name on the command line is another one
 _FUNCTIONS = {"designed": "designed_simulated", "collected": "collected_study", "cloze_groups": "cloze_simulated"}
 
