@@ -60,7 +60,7 @@ def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FIL
     return status
 
 
-def read_bytes(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> bytes:
+def read_bytes(path: Path, *, field: object = None, limit_bytes: int = FILE_LIMIT_BYTES) -> bytes:
     """Read a regular file; takes and raises what :func:`regular_file` does."""
     regular_file(path, field=field, limit_bytes=limit_bytes)
     try:
