@@ -43,7 +43,7 @@ class MissingFilesError(InputError):
     """Some of the files asked for are not there; the message names them and how many."""
 
 
-def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
+def regular_file(path: Path, *, field: object = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
     """Look at a file before anything opens it: to open a pipe or a device can wait for ever."""
     try:
         status = path.stat()
@@ -69,7 +69,7 @@ def read_bytes(path: Path, *, field: object = None, limit_bytes: int = FILE_LIMI
         raise _unreadable(error, path, field) from error
 
 
-def _unreadable(error: Exception, path: object, field: str | None = None) -> InputError:
+def _unreadable(error: Exception, path: object, field: object = None) -> InputError:
     # what the system says has the path in it, which the message has already
     return InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=path, field=field)
 
