@@ -123,7 +123,7 @@ def test_a_folder_with_packages_of_our_names_is_no_hindrance(tmp_path):
         "import sys; from pathlib import Path; import shannon_game as sg\n"
         "from shannon_game import inference, models, perplexity\n"
         "import shannon_game.experiments.run\n"
-        f"assert Path(sg.estimators.__file__) == Path({str(ROOT)!r}, 'estimators/__init__.py')\n"
+        f"assert Path(sg.estimators.__file__).resolve() == Path({str(ROOT)!r}, 'estimators/__init__.py')\n"
         f"assert not set({FLOORS}) & set(sys.modules)"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
