@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -76,9 +76,10 @@ def declared_forest(
     who = next((one for one in columns if one.players), None)
     labels = [_row_label(row, keys, who) for row in table.to_dict("records")]
     others = [one for one in keys if one is not who and one.usual]
-    rows = table.assign(
-        label=labels, hollow=np.any([table[one.name] != one.usual for one in others] or [False], axis=0)
-    )
+    hollow = np.zeros(len(table), dtype=bool)
+    for one in others:
+        hollow |= (table[one.name] != one.usual).to_numpy()
+    rows = table.assign(label=labels, hollow=hollow)
     if who:
         colours = player_colours(table[who.name].unique().tolist())
         rows = rows.assign(colour=table[who.name].map(colours), group=table[who.name])
@@ -91,7 +92,7 @@ def declared_forest(
     return forest_figure(rows, shown, axis_of(main), title, about, **options)
 
 
-def _row_label(row: dict[str, Any], keys: Sequence[Column], who: Column | None) -> str:
+def _row_label(row: Mapping[Any, Any], keys: Sequence[Column], who: Column | None) -> str:
     """Name of a player, or what differs from what goes without saying."""
     own = [one for one in keys if one is not who and str(row[one.name]) != one.usual]
     said = [one.words(row[one.name]) if one.words else str(row[one.name]) for one in own]

@@ -110,7 +110,8 @@ def short(value: Any, digits: int) -> str:
     """Number to so many significant digits, never as a power of ten below a million."""
     if not isinstance(value, float | np.floating) or not np.isfinite(value):
         return cell_text(value)
-    return f"{float(f'{value:.{digits}g}'):.{digits if abs(value) >= 1e6 else 15}g}"
+    number = float(value)
+    return f"{float(f'{number:.{digits}g}'):.{digits if abs(number) >= 1e6 else 15}g}"
 
 
 def swept(table: pd.DataFrame, columns: Sequence[Column], settings: Sequence[str]) -> tuple[pd.DataFrame, list[Column]]:
