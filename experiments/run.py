@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -29,7 +30,7 @@ from omegaconf.errors import OmegaConfBaseException
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.harness import folders, sweep
 from shannon_game.experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
-from shannon_game.experiments.harness.given_keys import hide_keys
+from shannon_game.experiments.harness.given_keys import hide_keys, public, take_out, values_of, without
 from shannon_game.experiments.harness.job import SHARED, Job, prepare
 from shannon_game.experiments.harness.outputs import (
     JobStatus,
@@ -130,7 +131,7 @@ def run_job(cfg: DictConfig) -> int:
     """
     settings = HydraConfig.get()
     folder = Path(settings.runtime.output_dir)
-    overrides = tuple(settings.overrides.task)
+    overrides = public(tuple(OmegaConf.to_container(settings.overrides.task, resolve=False)))
     in_sweep = settings.mode == RunMode.MULTIRUN
     prefix = f"job {settings.job.num}: " if in_sweep else ""
     _end_with_starter()
@@ -166,13 +167,10 @@ def run_job(cfg: DictConfig) -> int:
         raise
     # extensions in Rust raise what is no Exception
     except BaseException as error:
-        code, message = _judged(error)
-        if code == EXIT_INPUT:
-            log.error("%serror: %s", prefix, message)  # noqa: TRY400 - the user's mistake, not ours: no traceback
-        else:
-            log.info("unexpected error", exc_info=True)  # the file alone takes this level
-            where = _shown(place / "run.log")
-            log.error("%sunexpected error: %s; the traceback is in %s", prefix, message, where)  # noqa: TRY400
+        if unknown := values_of(cfg, getattr(error, "unknown", "")):
+            take_out(unknown, place)
+            status = replace(status, overrides=tuple(without(overrides, unknown)))
+        code, message = _told(error, place, prefix)
         _end(place, replace(status, status="failed", seconds=_since(start), error=message))
         if place != folder:
             say(f"{prefix}{_shown(folder)} keeps its earlier result")
@@ -196,11 +194,23 @@ def _done(folder: Path, identity: JobIdentity, prefix: str) -> JobStatus | None:
 
 def _end_with_starter() -> None:
     """Let a worker of a launcher, or a part of another run, not outlive what started it."""
-    end_with(int(os.environ.get(_STARTER, "-1")))
+    starter = os.environ.get(_STARTER, "")
+    # what is no number is no process's: nobody but this command sets the variable
+    end_with(int(starter) if starter.isdecimal() else -1)
+
+
+def _told(error: BaseException, place: Path, prefix: str) -> tuple[int, str]:
+    code, message = _judged(error)
+    if code == EXIT_INPUT:
+        log.error("%serror: %s", prefix, message)
+    else:
+        log.info("unexpected error\n%s", public(traceback.format_exc()))  # the file alone takes this level
+        log.error("%sunexpected error: %s; the traceback is in %s", prefix, message, _shown(place / "run.log"))
+    return code, message
 
 
 def _judged(error: BaseException) -> tuple[int, str]:
-    message = one_line(error, _SETTINGS)
+    message = public(one_line(error, _SETTINGS))
     if isinstance(error, (*_USER_ERRORS, PermissionError)):
         return EXIT_INPUT, message
     if isinstance(error, MemoryError):
@@ -335,7 +345,7 @@ def main() -> int:
             sweep.finish()
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
     except (*_USER_ERRORS, folders.Refused) as error:
-        say(f"error: {one_line(error, _SETTINGS)}")
+        say(f"error: {public(one_line(error, _SETTINGS))}")
         return EXIT_INPUT
     except OSError as error:
         say(f"error: {folders.cannot_write(error)}")

@@ -94,14 +94,16 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
     try:
         engine = create_engine(url, **_options(url))
     except ArgumentError as error:
-        problem = f"is {url!r}, should be sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/NAME"
+        # what cannot be read as an address may hold a password in any place
+        problem = "is no address: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME; what was given is not shown"
         raise InputError(problem, field=field) from error
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect")
         raise InputError(problem, field=field) from error
     if is_sqlite(engine):
         if not new and not Path(engine.url.database or "").is_file():
-            problem = f"is {url!r}, and there is no file {engine.url.database!r}; +exp=collect writes one"
+            shown = make_url(url).render_as_string()
+            problem = f"is {shown!r}, and there is no file {engine.url.database!r}; +exp=collect writes one"
             raise InputError(problem, field=field)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -111,8 +111,9 @@ class RoundingSettings(Group):
         """The scheme that these settings describe."""
         if self.name != "custom":
             return rounding_scheme(self.name)
-        if self.values is None:
-            raise InputError("is null, should be a list of probabilities: [0.05, 0.5, 0.95]", field="rounding.values")
+        if not self.values:
+            given = "null" if self.values is None else "[]"
+            raise InputError(f"is {given}, should be a list of probabilities: [0.05, 0.5, 0.95]", field="rounding.values")
         return RoundingScheme("custom", self.values, space=self.space, tie=self.tie)
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from shannon_game.estimators.code_identity import PACKAGES, code_hash, own_packa
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.given_keys import public
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -90,7 +91,7 @@ def job_code(cfg: DictConfig) -> str:
 
 
 def _decisive(cfg: DictConfig) -> dict[str, Any]:
-    settings = cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True))
+    settings = public(cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)))
     for key in ("resume", "sweep", "hydra"):
         settings.pop(key, None)
     settings.get("output", {}).pop("print", None)
@@ -118,7 +119,7 @@ def status_folder(folder: Path) -> Path:
 def write_status(folder: Path, status: JobStatus) -> None:
     """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
     folder.mkdir(exist_ok=True)
-    write_whole(folder / _STATUS, json.dumps(asdict(status), indent=2) + "\n")
+    write_whole(folder / _STATUS, json.dumps(public(asdict(status)), indent=2) + "\n")
 
 
 def read_status(folder: Path) -> JobStatus | None:
@@ -231,7 +232,7 @@ def write_outputs(
         study=str(study.attrs.get("name", "")),
         data_sha256=str(study.attrs.get("data_sha256", "")),
         config=json.dumps(_decisive(cfg), sort_keys=True),
-        settings="" if settings is None else settings.model_dump_json(),
+        settings="" if settings is None else json.dumps(public(settings.model_dump(mode="json"))),
         version=package_version(),
     )
     make_room(staging / "results.nc", dataset.nbytes)

@@ -22,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
+from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
 from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
@@ -68,7 +69,7 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
     if not str(config.hydra.sweeper._target_).endswith(".BasicSweeper"):
         return None
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
-    given += [str(text) for text in config.hydra.overrides.task]
+    given += OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
     batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(given), None)
     return [settings_of(overrides) for batch in batches for overrides in batch]
 
@@ -84,7 +85,9 @@ def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) ->
 def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> SweptJob:
     status = read_status(folder / str(number))
     found = settings_of(status.overrides) if status else {}
-    wanted = found if planned is None else planned
+    # of what was hidden there is nothing to compare
+    hidden = {key: value for key, value in found.items() if HIDDEN in value and key in (planned or ())}
+    wanted = found if planned is None else {**planned, **hidden}
     lost = status is not None and status.status == "ok" and broken_output(folder / str(number), status) is not None
     if status is None or found != wanted or lost:
         return SweptJob(number, "missing", wanted, "")
