@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -26,6 +27,7 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pydantic import Field
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.harness import folders, sweep
@@ -62,7 +64,7 @@ from shannon_game.inference.own_folder import release
 from shannon_game.inference.posterior.kept import keep_fits
 from shannon_game.inference.processes import end_with
 from shannon_game.inference.progress import duration, say, stage
-from shannon_game.inference.settings import Count, Settings, Text, settings_from
+from shannon_game.inference.settings import Settings, Text, settings_from
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -89,7 +91,7 @@ _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 class OutputSettings(Settings):
     """What a run writes."""
 
-    dpi: Count = 200
+    dpi: Annotated[int, Field(ge=20, le=2400)] = 200
     """Resolution of the PNG figures."""
     print: bool = True
     """Print the table to stdout."""

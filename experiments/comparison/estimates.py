@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
-from importlib import import_module
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -57,7 +55,7 @@ class EstimatorSettings(Group):
         """Name of a log-mean of the toolkit, or the user's own."""
         if self.log_mean is None:
             return self.name
-        return _own_log_mean(self.log_mean)
+        return own_function(self.log_mean, "LogMeans", field="estimator.log_mean")
 
     @model_validator(mode="before")
     @classmethod
@@ -75,23 +73,6 @@ class EstimatorSettings(Group):
         if isinstance(self.function, str) and self.name not in ESTIMATORS:
             raise unknown_choice("estimator", self.name, ESTIMATORS)
         return self
-
-
-def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
-    module_name, _, name = dotted.rpartition(".")
-    try:
-        module = import_module(module_name) if module_name else None
-        found = getattr(module, name, None)
-    except ImportError as error:
-        problem = f"is {dotted!r}, which cannot be imported: {error}"
-        raise InputError(problem, field="estimator.log_mean") from error
-    if callable(found):
-        return cast("Callable[[ItemTerms], LogMeans]", found)
-    near = get_close_matches(name, [each for each in getattr(module, "__dict__", ()) if not each.startswith("_")], n=1)
-    meant = (
-        f"; did you mean {near[0]!r}?" if near else "; should be MODULE.FUNCTION, a function that stands in a module"
-    )
-    raise InputError(f"is {dotted!r}, and {module_name!r} has no function {name!r}{meant}", field="estimator.log_mean")
 
 
 class RoundingSettings(Group):
@@ -113,7 +94,9 @@ class RoundingSettings(Group):
             return rounding_scheme(self.name)
         if not self.values:
             given = "null" if self.values is None else "[]"
-            raise InputError(f"is {given}, should be a list of probabilities: [0.05, 0.5, 0.95]", field="rounding.values")
+            raise InputError(
+                f"is {given}, should be a list of probabilities: [0.05, 0.5, 0.95]", field="rounding.values"
+            )
         return RoundingScheme("custom", self.values, space=self.space, tie=self.tie)
 
     @model_validator(mode="after")

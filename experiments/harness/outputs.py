@@ -146,6 +146,14 @@ def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
         raise InputError(problem, source=str(folder), field="hydra.sweep.dir" if in_sweep else "hydra.run.dir")
 
 
+def refuse_links(folder: Path) -> None:
+    """Refuse a folder of a run with links: what a run writes would replace a file somewhere else."""
+    for place in (folder, folder / ".hydra", folder / _ATTEMPT, folder / _ATTEMPT / ".hydra"):
+        if place.is_dir() and (found := next(filter(Path.is_symlink, place.iterdir()), None)) is not None:
+            problem = "is a link, and a run writes through none; move it, or name another folder"
+            raise InputError(problem, source=str(found))
+
+
 def check_outputs(folder: Path) -> None:
     """Refuse to begin where a later result could not replace the earlier one."""
     before = read_result(folder)

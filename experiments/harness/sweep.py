@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
 from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
 from shannon_game.inference.manifest import replaced
@@ -194,7 +194,7 @@ def finish() -> bool | None:
     jobs = collect(folder, planned_jobs(config))
     # an experiment can name what draws its sweeps; where experiments are swept there is no one of them
     named = OmegaConf.select(config, "experiment.sweep_figure")
-    draw = None if named is None else get_object(named)
+    draw = None if named is None else own_function(str(named), "Figure", field="experiment.sweep_figure")
     table = write_summary(folder, jobs, title=f"sweep {config.sweep}", dpi=int(config.output.dpi), draw=draw)
     if config.output.print:
         shown = table if (table["error"] != "").any() else table.drop(columns="error")
