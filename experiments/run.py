@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Annotated
 
 import hydra
+import yaml
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
@@ -348,6 +349,10 @@ def main() -> int:
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
     except (*_USER_ERRORS, folders.Refused) as error:
         say(f"error: {public(one_line(error, _SETTINGS))}")
+        return EXIT_INPUT
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        # a file that another file of the user's settings names
+        say(f"error: a file of settings is no YAML: {' '.join(str(error).split())}")
         return EXIT_INPUT
     except OSError as error:
         say(f"error: {folders.cannot_write(error)}")

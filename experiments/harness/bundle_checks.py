@@ -68,9 +68,7 @@ def check_bundle(
 def _secrets(settings: str) -> Check:
     what = "passwords and keys in settings"
     if holds_secret(settings) or HIDDEN in settings:
-        return Check(
-            what, "warn", f"One was given, and is {HIDDEN} here."
-        )
+        return Check(what, "warn", f"One was given, and is {HIDDEN} here.")
     return Check(what, "pass", "None was found.")
 
 

@@ -14,7 +14,13 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness import sweep
 from shannon_game.experiments.harness.command_line import quoted
-from shannon_game.experiments.harness.outputs import JobStatus, check_run_folder, read_result, refuse_links, write_status
+from shannon_game.experiments.harness.outputs import (
+    JobStatus,
+    check_run_folder,
+    read_result,
+    refuse_links,
+    write_status,
+)
 from shannon_game.inference.manifest import claim, take_unused
 from shannon_game.inference.own_folder import take
 

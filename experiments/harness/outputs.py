@@ -18,6 +18,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.given_keys import public
+from shannon_game.experiments.harness.pseudonyms import people_of
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -276,3 +277,7 @@ def write_outputs(
         folder = staging / "bundle"
         config = _decisive(cfg)
         bundle(study, result, folder, settings=settings, config=config, experiment=name, data=data, overrides=overrides)
+    elif people_of(study) is None:
+        # with a bundle people have pseudonyms; else their own ids may stand anywhere
+        for path in filter(Path.is_file, staging.rglob("*")):
+            path.chmod(0o600)
