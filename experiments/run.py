@@ -350,12 +350,10 @@ def main() -> int:
     except (*_USER_ERRORS, folders.Refused) as error:
         say(f"error: {public(one_line(error, _SETTINGS))}")
         return EXIT_INPUT
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        # a file that another file of the user's settings names
-        say(f"error: a file of settings is no YAML: {' '.join(str(error).split())}")
-        return EXIT_INPUT
-    except OSError as error:
-        say(f"error: {folders.cannot_write(error)}")
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        # YAML: a file that another file of the user's settings names
+        no_yaml = f"a file of settings is no YAML: {' '.join(str(error).split())}"
+        say(f"error: {folders.cannot_write(error) if isinstance(error, OSError) else no_yaml}")
         return EXIT_INPUT
     except Exception as error:
         # a launcher that died (a killed worker, a cancelled Slurm job): what the jobs left is still worth a summary

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.harness.yaml_text import parse_yaml as parse_yaml
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 
 _HERE = Path(__file__).parent
 _LANGUAGES = _HERE / "languages"

@@ -26,6 +26,7 @@ from shannon_game.estimators.comparison.rounding import SCHEMES
 from shannon_game.estimators.comparison.terms import control_model, player_names
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.settings import Count, Group, Names
 

@@ -62,7 +62,7 @@ def check_bundle(
     settings: str = "",
 ) -> list[Check]:
     """Check what is to be shared: `people` are the pseudonyms of the study, `left_out` the columns without."""
-    return [_ids(tables, people), _cells(tables), _secrets(settings), _licence(study, tables, left_out)]
+    return [_ids(tables, people), _cells(tables), _licence(study, tables, left_out), _secrets(settings)]
 
 
 def _secrets(settings: str) -> Check:

@@ -134,9 +134,8 @@ def _parquet(path: Path) -> pd.DataFrame:
             n_cells, most = file.metadata.num_rows * len(file.schema_arrow.names), _CELLS_A_BYTE * path.stat().st_size
             if n_cells > max(_CELLS_ALWAYS, most):
                 problem = f"has {file.metadata.num_rows:,} rows in {path.stat().st_size:,} bytes"
-                raise InputError(
-                    f"{problem}: more than a table of people's answers can have; write it anew", source=path
-                )
+                problem += ": more than a table of answers can have; write it anew"
+                raise InputError(problem, source=path)  # noqa: TRY301 - outside, the file is closed
             # whole numbers beside empty cells stay whole
             frame: pd.DataFrame = file.read().to_pandas(integer_object_nulls=True, ignore_metadata=True)
     except InputError:
