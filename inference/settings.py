@@ -227,7 +227,9 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         # a check of several fields names its own
-        return InputError(str(cause), field=place) if path else InputError(f"{before}{cause}")
+        told = InputError(str(cause), field=place) if path else InputError(f"{before}{cause}")
+        told.unknown = cause.unknown
+        return told
     if first["type"] == "missing":
         return InputError("has no value yet; give it one", field=place)
     if field is None or first["type"] == "value_error":

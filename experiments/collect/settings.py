@@ -13,9 +13,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.collect.demo import DEMO
-from shannon_game.experiments.collect.strings import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 from shannon_game.experiments.studies.comparison.designed import Crowd
 from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
-from importlib import import_module
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +28,7 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.settings import Count, Group, Names
 
@@ -60,7 +59,7 @@ class EstimatorSettings(Group):
         """Name of a log-mean of the toolkit, or the user's own."""
         if self.log_mean is None:
             return self.name
-        return _own_log_mean(self.log_mean)
+        return own_function(self.log_mean, "LogMeans", field=Set("estimator.log_mean"))
 
     @model_validator(mode="before")
     @classmethod
@@ -80,25 +79,6 @@ class EstimatorSettings(Group):
         return self
 
 
-def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
-    module_name, _, name = dotted.rpartition(".")
-    try:
-        module = import_module(module_name) if module_name else None
-        found = getattr(module, name, None)
-    except ImportError as error:
-        problem = f"is {dotted!r}, which cannot be imported: {error}"
-        raise InputError(problem, field=Set("estimator.log_mean")) from error
-    if callable(found):
-        return cast("Callable[[ItemTerms], LogMeans]", found)
-    near = get_close_matches(name, [each for each in getattr(module, "__dict__", ()) if not each.startswith("_")], n=1)
-    meant = (
-        f"; did you mean {near[0]!r}?" if near else "; should be MODULE.FUNCTION, a function that stands in a module"
-    )
-    raise InputError(
-        f"is {dotted!r}, and {module_name!r} has no function {name!r}{meant}", field=Set("estimator.log_mean")
-    )
-
-
 class RoundingSettings(Group):
     """The grid to which reports are rounded."""
 
@@ -116,9 +96,10 @@ class RoundingSettings(Group):
         """The scheme that these settings describe."""
         if self.name != "custom":
             return rounding_scheme(self.name)
-        if self.values is None:
+        if not self.values:
+            given = word(None) if self.values is None else "[]"
             raise InputError(
-                f"is {word(None)}, should be a list of probabilities: [0.05, 0.5, 0.95]", field=Set("rounding.values")
+                f"is {given}, should be a list of probabilities: [0.05, 0.5, 0.95]", field=Set("rounding.values")
             )
         return RoundingScheme("custom", self.values, space=self.space, tie=self.tie)
 

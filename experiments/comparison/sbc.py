@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from hydra.utils import get_method
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from pydantic import model_validator
@@ -22,6 +21,7 @@ from shannon_game.experiments.harness.marks import label_below, mark, named, tit
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.ranked_fits import RankedSettings, by_quantity, ranked_fits, unconverged_fits
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.inference.posterior.sbc import SbcModel
@@ -87,7 +87,7 @@ class SbcSettings(RankedSettings):
 @experiment(SbcSettings)
 def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
     """Fit a model to data drawn from it, many times, and judge the ranks of the truth: one row per quantity."""
-    design = get_method(MODELS.get(settings.model, settings.model))
+    design = own_function(MODELS.get(settings.model, settings.model), "SbcModel", field=Set("experiment.model"))
     model: SbcModel = design(study, settings)
     ranks = ranked_fits(model, settings, settings.sampler)
     band = ecdf_band(settings.n_fits, settings.n_ranked, settings.probability)

@@ -21,6 +21,7 @@ from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_v
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, write_csv
+from shannon_game.experiments.harness.given_keys import public
 from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
 from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.tables import latex_table, markdown_table
@@ -112,12 +113,13 @@ def bundle(
     name = str(study.attrs.get("name", ""))
     view = replace(result.view, table=without_texts(name, {"shown": result.view.table})[0]["shown"])
     tables, left_out = without_texts(name, {"table": result.table, **result.tables})
-    checks = check_bundle(name, tables, people=people, left_out=left_out)
+    shared = OmegaConf.to_yaml(OmegaConf.create(_shareable(public(given))))
+    checks = check_bundle(name, tables, people=people, left_out=left_out, settings=shared)
     texts = {
         "METHODS.md": _methods(study, view, result.warnings, people, experiment),
         "CHECKS.md": fill("checks.md", checks=checks, n_warn=sum(each.verdict == "warn" for each in checks)),
         "CITATION.cff": fill("citation.cff", version=package_version()),
-        "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_shareable(given))),
+        "settings.yaml": shared,
         "versions.json": json.dumps(_versions(), indent=2) + "\n",
         "data.csv": csv_text(pd.DataFrame(list(filter(all, digests.items())), columns=["data", "sha256"])),
     }
@@ -211,7 +213,7 @@ def _without_person(override: str) -> str:
     key, equals, value = override.partition("=")
     if any(name in override for name in PEOPLE_SETTINGS):
         return f"{key}=NOT_SHARED"
-    return f"{key}{equals}{_FOLDERS.sub('.../', value)}"
+    return public(f"{key}{equals}{_FOLDERS.sub('.../', value)}")
 
 
 def _extras(config: Mapping[str, Any]) -> Sequence[str]:

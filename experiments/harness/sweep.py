@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
+from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
 from shannon_game.experiments.harness.questions import listed
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.rows import Column, columns_of
 from shannon_game.experiments.harness.tables import for_readers, for_screen, latex_table, markdown_table, print_table
@@ -74,7 +76,7 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
     if not str(config.hydra.sweeper._target_).endswith(".BasicSweeper"):
         return None
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
-    given += [str(text) for text in config.hydra.overrides.task]
+    given += OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
     batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(given), None)
     return [settings_of(overrides) for batch in batches for overrides in batch]
 
@@ -90,7 +92,9 @@ def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) ->
 def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> SweptJob:
     status = read_status(folder / str(number))
     found = settings_of(status.overrides) if status else {}
-    wanted = found if planned is None else planned
+    # of what was hidden there is nothing to compare
+    hidden = {key: value for key, value in found.items() if HIDDEN in value and key in (planned or ())}
+    wanted = found if planned is None else {**planned, **hidden}
     lost = status is not None and status.status == "ok" and broken_output(folder / str(number), status) is not None
     if status is None or found != wanted or lost:
         return SweptJob(number, "missing", wanted, "")
@@ -229,7 +233,7 @@ def finish() -> bool | None:
     jobs = collect(folder, planned_jobs(config))
     # an experiment can name what draws its sweeps; where experiments are swept there is no one of them
     named = OmegaConf.select(config, "experiment.sweep_figure")
-    draw = None if named is None else get_object(named)
+    draw = None if named is None else own_function(str(named), "Figure", field=Set("experiment.sweep_figure"))
     name = OmegaConf.select(config, "experiment.name") or "experiments"
     title = f"{name} by {listed(swept_settings(jobs))}" if swept_settings(jobs) else name
     view = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi), draw=draw)

@@ -32,6 +32,8 @@ _BLANK_LINES = 10_000
 _UNPACKED_BYTES = 2**28
 _UNPACKED_TIMES = 200
 _CELLS_SHARED = 10**6
+_CELLS_ALWAYS = 5 * 10**6
+_CELLS_A_BYTE = 20
 _SWALLOWED = "a quoted field goes over several lines, each of which looks like a row of the table"
 
 
@@ -129,6 +131,12 @@ def _parquet(path: Path) -> pd.DataFrame:
     try:
         with pq.ParquetFile(path) as file:
             check_header(file.schema_arrow.names, path)
+            # a column of one value is a few bytes on the disk, and a Python object a cell in memory
+            n_cells, most = file.metadata.num_rows * len(file.schema_arrow.names), _CELLS_A_BYTE * path.stat().st_size
+            if n_cells > max(_CELLS_ALWAYS, most):
+                problem = f"has {file.metadata.num_rows:,} rows in {path.stat().st_size:,} bytes"
+                problem += ": more than a table of answers can have; write it anew"
+                raise InputError(problem, source=path)  # noqa: TRY301 - outside, the file is closed
             # whole numbers beside empty cells stay whole
             frame: pd.DataFrame = file.read().to_pandas(integer_object_nulls=True, ignore_metadata=True)
     except InputError:
