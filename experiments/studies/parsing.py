@@ -84,13 +84,19 @@ def utf8(content: bytes, source: object, field: object = None) -> str:
     return text
 
 
-def json_lines(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
-    """Place and value of each line that is not empty."""
+def json_records(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
+    """Place ("line 3", "record 2") and value of each record: JSON lines, lists of objects in them, or one list of all."""
+    text = utf8(content, source)
     # not splitlines: a token may be a line separator of Unicode
-    for number, line in enumerate(utf8(content, source).split("\n"), start=1):
-        if line.strip():
-            place = f"{source}, line {number}"
-            yield place, parse_json(line, place)
+    lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    whole = bool(lines) and lines[0][1].lstrip()[0] == "[" and any(line.lstrip()[0] != "[" for _, line in lines)
+    for where, line in [("", text)] if whole else lines:
+        value = parse_json(line, f"{source}, {where}" if where else source)
+        if isinstance(value, list) and value and (whole or all(isinstance(each, dict) for each in value)):
+            where = "" if len(lines) == 1 or whole else f"{where}, "
+            yield from ((f"{where}record {number}", each) for number, each in enumerate(value, start=1))
+        else:
+            yield where, value
 
 
 def parse_json(content: bytes | str, source: object, field: object = None, *, nan: str | None = None) -> Any:
