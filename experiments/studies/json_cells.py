@@ -15,7 +15,7 @@ import pandas as pd
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cells import folded
-from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of
+from shannon_game.experiments.studies.parsing import Note, is_number, objects, shown, some_of
 
 _MOST_VALUES = 100
 _LITERAL_CHARACTERS = 10_000
@@ -60,7 +60,7 @@ def _found(column: list[Any]) -> tuple[dict[int, dict[str, str]], int | None]:
     if not marked and not found:
         return {}, None
     n_filled = sum(map(bool, stripped.values()))
-    n_filled += sum(isinstance(cell, int | float | dict | list) and cell == cell for cell in column)
+    n_filled += sum(isinstance(cell, dict | list) or is_number(cell) for cell in column)
     has_object = any(leaves and (row not in marked or marked[row][0] == "{") for row, leaves in found.items())
     meant = [row for row, text in marked.items() if row not in found and _MEANT.match(text)]
     if has_object or len(found) == n_filled:

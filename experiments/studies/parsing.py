@@ -85,7 +85,7 @@ def utf8(content: bytes, source: object, field: object = None) -> str:
 
 
 def json_records(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
-    """Place ("line 3", "record 2") and value of each record: JSON lines, lists of objects in them, or one list of all."""
+    """Place ("line 3", "record 2") and value of each record: JSON lines, lists of objects in them, or one list."""
     text = utf8(content, source)
     # not splitlines: a token may be a line separator of Unicode
     lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
@@ -93,8 +93,8 @@ def json_records(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
     for where, line in [("", text)] if whole else lines:
         value = parse_json(line, f"{source}, {where}" if where else source)
         if isinstance(value, list) and value and (whole or all(isinstance(each, dict) for each in value)):
-            where = "" if len(lines) == 1 or whole else f"{where}, "
-            yield from ((f"{where}record {number}", each) for number, each in enumerate(value, start=1))
+            before = "" if len(lines) == 1 or whole else f"{where}, "
+            yield from ((f"{before}record {number}", each) for number, each in enumerate(value, start=1))
         else:
             yield where, value
 

@@ -1,4 +1,4 @@
-"""Rows of exports that are no answers: those that Qualtrics, SurveyMonkey and SoSci write below the header, Gorilla's last.
+"""Rows of exports that are no answers: what Qualtrics, SurveyMonkey and SoSci write below the header, Gorilla's last.
 
 Qualtrics has a row of questions and one of ``{"ImportId": ...}``; older exports, with columns V1 to V10, only the
 questions; researchers delete either. The row of questions is told without the other by the platform's own columns:

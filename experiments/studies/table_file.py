@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +38,8 @@ _OTHER_FILES = {
     ),
     ".zip": "is an archive; unpack it, and give the file, or the folder with one file per participant",
 }
+# as JATOS calls it a text
+_JSON = re.compile(rb'(\xef\xbb\xbf)?\s*\[?\s*\{\s*"')
 _MOST_CHARACTERS = 2**24
 _BLANK_LINES = 10_000
 _UNPACKED_BYTES = 2**28
@@ -107,9 +110,9 @@ class TableFile(Settings):
     """Texts that stand for an empty cell, such as [NA, -99]."""
     skip: Annotated[int, Field(ge=0, le=1000)] = 0
     """Lines before the header."""
-    where: Rows = {}
-    """Keep the rows with these cells alone, such as {phase: test, trial: [cloze, survey-text]}; the others are counted."""
-    where_not: Rows = {}
+    where: Rows = Field(default={})
+    """Keep the rows with these cells alone, such as {phase: test, trial: [cloze, text]}; others are counted."""
+    where_not: Rows = Field(default={})
     """Leave the rows with these cells out, such as {practice: true}, counted."""
 
 
@@ -117,7 +120,7 @@ class OneTable(TableFile):
     """A study in one table."""
 
     path: UserPath
-    """The table: delimited text (.gz too), Parquet or JSON; or a folder (or data/*.csv) with one file per participant."""
+    """The table: delimited text (.gz too), Parquet or JSON; a folder, or data/*.csv, has one file per participant."""
 
     def read(self, of: str, wanted: Iterable[str]) -> Table:
         """The table; see :func:`read_table`."""
@@ -156,7 +159,7 @@ def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:
     if ending in (".parquet", ".pq"):
         cells = _parquet(path)
         table = Table(cells, path, file_sha256(path), np.arange(1, len(cells) + 1), decimal=how.decimal)
-    elif ending in (".json", ".jsonl", ".ndjson"):
+    elif ending in (".json", ".jsonl", ".ndjson") or (ending == ".txt" and _JSON.match(_content(path)[:200])):
         table = _json(path, how.decimal)
     else:
         text, notes = _decoded(_content(path), path, how.encoding)
