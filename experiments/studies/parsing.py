@@ -92,11 +92,17 @@ def json_records(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
     whole = bool(lines) and lines[0][1].lstrip()[0] == "[" and any(line.lstrip()[0] != "[" for _, line in lines)
     for where, line in [("", text)] if whole else lines:
         value = parse_json(line, f"{source}, {where}" if where else source)
-        if isinstance(value, list) and value and (whole or all(isinstance(each, dict) for each in value)):
+        several = isinstance(value, list) and value and (whole or all(isinstance(each, dict) for each in value))
+        # pairs of one context are a list of lists, pairs of all one more
+        if several or (len(lines) == 1 and _nested(value, 3)):
             before = "" if len(lines) == 1 or whole else f"{where}, "
             yield from ((f"{before}record {number}", each) for number, each in enumerate(value, start=1))
         else:
             yield where, value
+
+
+def _nested(value: Any, depth: int) -> bool:
+    return depth == 0 or (isinstance(value, list) and len(value) > 0 and _nested(value[0], depth - 1))
 
 
 def parse_json(content: bytes | str, source: object, field: object = None, *, nan: str | None = None) -> Any:

@@ -9,6 +9,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,6 +43,7 @@ _OTHER_FILES = {
 _JSON = re.compile(rb'(\xef\xbb\xbf)?\s*\[?\s*\{\s*"')
 _MOST_CHARACTERS = 2**24
 _BLANK_LINES = 10_000
+_PREAMBLE = 50
 _UNPACKED_BYTES = 2**28
 _UNPACKED_TIMES = 200
 _CELLS_SHARED = 10**6
@@ -224,7 +226,7 @@ def text_columns(
     lines = list(io.StringIO(text, newline=""))
     if len(lines) <= how.skip:
         raise InputError("is empty", source=path)
-    separator = _sniffed(path, lines[how.skip], wanted) if how.separator == "auto" else how.separator
+    separator = _sniffed(path, lines, how.skip, wanted) if how.separator == "auto" else how.separator
     quotes = csv.QUOTE_NONE if how.quoting == "none" else csv.QUOTE_MINIMAL
     reader = csv.reader(lines[how.skip :], delimiter=separator, quoting=quotes, strict=True)  # type: ignore[arg-type]
     rows = _rows(reader, path, how.skip)
@@ -321,23 +323,25 @@ def _rows(reader: Iterator[list[str]], path: Path, skipped: int) -> Iterator[tup
 
 def _width(row: list[str], header: list[str], line: int, path: Path, *, first: bool) -> InputError:
     hint = "quote fields that hold the separator, or set study.separator"
-    if len(header) == 1 < len(row):
-        hint = f"study.skip={line - 1} leaves lines before the header out; else {hint}"
-    elif first and len(row) == len(header) + 1:
+    if first and len(row) == len(header) + 1:
         hint = "if the first is a row's name, write the table without them (R: row.names = FALSE); else " + hint
     return InputError(f"line {line}: has {len(row)} fields, the header {len(header)}; {hint}", source=path)
 
 
-def _sniffed(path: Path, header: str, wanted: Iterable[str]) -> str:
+def _sniffed(path: Path, lines: Sequence[str], skip: int, wanted: Iterable[str]) -> str:
     """The separator with which the header holds most of the columns asked for, then most columns."""
     usual = "\t" if path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
-    best, found = (-1, -1, False), usual
-    for separator in SEPARATORS.values():
-        try:
-            names = {name.strip() for name in next(csv.reader([header], delimiter=separator), [])}
-        except csv.Error:
-            continue
-        rank = (len(names & set(wanted)), len(names), separator == usual)
-        if rank > best:
-            best, found = rank, separator
+    asked = set(wanted)
+
+    def ranks(line: str) -> Iterator[tuple[int, int, bool, str]]:
+        for separator in SEPARATORS.values():
+            with suppress(csv.Error):
+                names = {name.strip() for name in next(csv.reader([line], delimiter=separator), [])}
+                yield len(names & asked), len(names), separator == usual, separator
+
+    n_asked, _, _, found = max(ranks(lines[skip]), default=(0, 0, True, usual))
+    for line in range(skip + 1, min(skip + _PREAMBLE, len(lines))) if asked and not n_asked else ():
+        if 2 * max(ranks(lines[line]), default=(0,))[0] > len(asked):
+            problem = f"has the names of its columns in line {line + 1}; study.skip={line} leaves out what is before"
+            raise InputError(problem, source=path)
     return found

@@ -89,7 +89,9 @@ def named(*names: str, start: int = 1) -> str:
 
 
 def penn(participant: str, *answers: tuple[str, str]) -> str:
-    text = "#\n# Results on Mon, 05 Jan 2026 10:00:00 GMT\n# USER AGENT: Browser/1.0\n# Design number was random = 3\n#\n"
+    text = (
+        "#\n# Results on Mon, 05 Jan 2026 10:00:00 GMT\n# USER AGENT: Browser/1.0\n# Design number was random = 3\n#\n"
+    )
     text += "# Columns below this comment are as follows:\n" + named(*FIRST_7, *PENN, "Comments")
     row = f"1700000001,{participant},PennController,1,0,cloze,NULL,"
     text += row + "PennController,0,_Trial_,Start,1700000001000,NULL\n"
@@ -106,7 +108,9 @@ def ibex(text: str) -> str:
 QUALTRICS = [
     "StartDate|Status|Finished|ResponseId|c1|c2",
     f"Start Date|Response Type|Finished|Response ID|{BAKER}|{SAILOR}",
-    *['{"ImportId":"startDate"}|{"ImportId":"status"}|{"ImportId":"finished"}|{"ImportId":"_recordId"}|{"ImportId":"QID1_TEXT"}|{"ImportId":"QID2_TEXT"}'],
+    *[
+        '{"ImportId":"startDate"}|{"ImportId":"status"}|{"ImportId":"finished"}|{"ImportId":"_recordId"}|{"ImportId":"QID1_TEXT"}|{"ImportId":"QID2_TEXT"}'
+    ],
     "2026-01-05|IP Address|True|R_1|bread|sail",
     "2026-01-05|IP Address|True|R_2|bread|flag",
     "2026-01-05|IP Address|True|R_3|cake|",
@@ -189,7 +193,7 @@ LAYOUTS = {
         {"a.csv": quoted(*(row.replace('"', "'") for row in CELLS))}, {"columns": LONG}
     ),
     "lab.js": Layout(
-        {"a.csv": table("sender|meta|ended_on|phase|sentence|response|code", 
+        {"a.csv": table("sender|meta|ended_on|phase|sentence|response|code",
             'Start|"{""labjs_version"":""20.0"",""location"":""x""}"|||||p1',
             *(f"Cloze||form submission|{row.split('|', 1)[1]}|{row.split('|')[0]}" for row in PLAIN[1:]))},
         {"columns": {"participant": "code", "context": "sentence", "response": "response"},
@@ -255,7 +259,7 @@ LAYOUTS = {
         {"wide": {"items": "The *"}, "columns": {"participant": "Code"}},
     ),
     "OpenSesame": Layout(
-        {"subject-1.csv": quoted(PLAIN[0] + "|practice", f"p1|NA|NA|NA|yes", *(row + ("|yes" if "practice" in row else "|no") for row in PLAIN[1:]))},
+        {"subject-1.csv": quoted(PLAIN[0] + "|practice", "p1|NA|NA|NA|yes", *(row + ("|yes" if "practice" in row else "|no") for row in PLAIN[1:]))},
         {"columns": LONG, "where_not": {"practice": "yes"}, "empty": ["NA"]},
     ),
     "E-Prime, merged": Layout(
@@ -307,3 +311,63 @@ def test_an_export_is_read_with_settings_alone(name: str, tmp_path: Path) -> Non
     assert answers_of(study) == layout.answers
     who = set(study["participant"].to_numpy().tolist()) if "participant" in study else None
     assert (None if who is None else len(who)) == layout.participants
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    written(tmp_path, PSYCHOPY)
+    study = cloze_table(path=tmp_path, **PSYCHOPY_SETTINGS)
+    found = {note["text"].partition(":")[0]: note["count"] for note in notes(study)}
+    assert found["rows left out by study.where_not"] == 3
+    assert found["empty files, left out"] == 1
+    assert found["files and folders in the folder that were not read"] == 2
+    assert set(study["participant"].to_numpy().tolist()) == {name[:26] for name in list(PSYCHOPY)[:3]}
+
+
+REFUSED = {
+    "several keys in a cell": (
+        {"a.csv": quoted(*(row.replace('"Q0":', '"Q0":"yes","Q1":') for row in CELLS))}, {"columns": LONG}, "response.Q1",
+    ),
+    "a cell cut off": ({"a.csv": quoted(*CELLS, f'p3|{SAILOR}|{{"Q0":"sa')}, {"columns": LONG}, "line 7"),
+    "a key twice in a cell": (
+        {"a.csv": quoted(*CELLS, f'p3|{SAILOR}|{{"Q0":"sail","Q0":"flag"}}')}, {"columns": LONG}, "line 7",
+    ),
+    "a value that no row has": (
+        {"a.csv": table(*PLAIN)}, {"columns": LONG, "where": {"phase": "tset"}}, "'practice', 'test'",
+    ),
+    "a column that is not there": (
+        {"a.csv": table(*PLAIN)}, {"columns": LONG, "where_not": {"fase": "practice"}}, "did you mean 'phase'",
+    ),
+    "a line before the header": ({"a.txt": "all.emrg2\n" + table(*PLAIN, sep="\t")}, {"columns": LONG}, "study.skip=1"),
+    "a PCIbex comma": ({"a.csv": penn("a1", (BAKER, "cake, pie"))}, {"columns": LONG}, "%2C"),
+    "an archive": ({"a.zip": b"PK\x03\x04"}, {"columns": LONG}, "unpack it"),
+    "an SPSS file": ({"a.sav": b"$FL2\0\0"}, {"columns": LONG}, "export it there as CSV"),
+    "a log of E-Prime": (
+        {"a.txt": "*** Header Start ***\r\nVersionPersist: 1\r\nLevelName: Session\r\n".encode("utf-16")}, {"columns": LONG}, "is missing",
+    ),
+    "a list that is no table": ({"a.json": '["bread", "cake"]'}, {"columns": LONG}, "an object"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_understood_is_refused_with_its_cure(name: str, tmp_path: Path) -> None:
+    files, settings, cure = REFUSED[name]
+    written(tmp_path, files)
+    with pytest.raises(InputError) as error:
+        cloze_table(path=tmp_path / next(iter(files)), **settings)
+    assert cure in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_of_two_kinds_beside_each_other_are_not_one_table(tmp_path: Path) -> None:
+    written(tmp_path, {"a.csv": table(*PLAIN), "a.json": json.dumps(JSPSYCH)})
+    with pytest.raises(InputError, match=r"\*\.csv takes those of one kind"):
+        cloze_table(path=tmp_path, columns=LONG)
+    study = cloze_table(path=tmp_path / "*.csv", columns=LONG, where={"phase": "test"})
+    assert answers_of(study) == ANSWERS
+
+
+@pytest.mark.parametrize("answer", ["[noise]", "{", "[1]", "null", "{x}", "NULL", "100%25"])
+def test_an_answer_that_looks_like_json_is_an_answer(answer: str, tmp_path: Path) -> None:
+    written(tmp_path, {"a.csv": quoted(*PLAIN[:1], *PLAIN[2:], f"p3|test|{SAILOR}|{answer}")})
+    study = cloze_table(path=tmp_path / "a.csv", columns=LONG)
+    assert answers_of(study)[SAILOR] == {"sail": 1, "flag": 1, answer: 1}
