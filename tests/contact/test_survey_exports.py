@@ -101,6 +101,13 @@ def penn(participant: str, *answers: tuple[str, str]) -> str:
     return text + named("Comments", start=13) + row + "PennController,1,_Trial_,End,1700000003000,NULL\n"
 
 
+def group(line: int, *names: str) -> str:
+    """The comments of one of several lines in turn."""
+    return f"# Line {line}:\n" + named(*FIRST_7, *names).replace("# ", "#     Col. ").replace(". ", ": ").replace(
+        "Col: ", "Col. "
+    )
+
+
 def ibex(text: str) -> str:
     return text.replace("HEAD", "1700000001,aaaa,Form,3,0,cloze,NULL")
 
@@ -135,6 +142,8 @@ SOSCI = [
     "45|||base|interview|2026-01-05 10:02:00|cake|",
 ]
 WIDE = ["1|x|bread|sail", "2|x|bread|flag", "3|x|cake|"]
+COUNTS = [f"{BAKER}|bread|2", f"{BAKER}|cake|1", f"{SAILOR}|sail|1", f"{SAILOR}|flag|1"]
+SHARES = [f"{BAKER}|bread|66,7", f"{BAKER}|cake|33,3", f"{SAILOR}|sail|50,0", f"{SAILOR}|flag|50,0"]
 MTURK = [
     "HITId|AssignmentStatus|WorkerId|Input.sentence|Answer.taskAnswers",
     *(
@@ -222,11 +231,9 @@ LAYOUTS = {
         {"c1": {"bread": 1}, "c2": {"sail": 1}}, participants=None,
     ),
     "Ibex, lines in groups": Layout(
-        {"results": ibex("# Results\n# The lines below this comment are in groups of 2.\n# Columns below this\n"
+        {"results": ibex("# Results\n# Columns below this comment are as follows:\n"
             "# The lines below this comment are in groups of 2.\n"
-            "# Line 1:\n" + "".join(f"#     Col. {at}: {name}.\n" for at, name in enumerate([*FIRST_7, "id", "said"], 1))
-            + "# Line 2:\n" + "".join(f"#     Col. {at}: {name}.\n" for at, name in enumerate([*FIRST_7, "rt"], 1))
-            + "HEAD,c1,bread\nHEAD,812\nHEAD,c2,sail\nHEAD,912\n")},
+            + group(1, "id", "said") + group(2, "rt") + "HEAD,c1,bread\nHEAD,812\nHEAD,c2,sail\nHEAD,912\n")},
         {"columns": {"context_id": "id", "response": "said"}, "where_not": {"id": ""}},
         {"c1": {"bread": 1}, "c2": {"sail": 1}}, participants=None,
     ),
@@ -243,11 +250,11 @@ LAYOUTS = {
         {"data.csv": quoted(*SOSCI, sep="\t").encode("utf-16")}, {"wide": {"items": "A*_01"}},
     ),
     "LimeSurvey": Layout(
-        {"results-survey.csv": "\ufeff" + quoted("id|submitdate|c1|c2", *(row.replace("x", "2026-01-05") for row in WIDE), sep=";")},
+        {"results-survey.csv": "\ufeff" + quoted("id|submitdate|c1|c2", *WIDE, sep=";")},
         {"wide": {"items": "c*"}, "columns": {"participant": "id"}}, BY_ID,
     ),
     "REDCap": Layout(
-        {"Cloze_DATA.csv": table("record_id|redcap_survey_identifier|c1|c2|cloze_complete", *(f"{row}|2" for row in WIDE))},
+        {"Cloze_DATA.csv": table("record_id|identifier|c1|c2|cloze_complete", *(f"{row}|2" for row in WIDE))},
         {"wide": {"items": ["c1", "c2"]}, "columns": {"participant": "record_id"}}, BY_ID,
     ),
     "formr": Layout(
@@ -255,11 +262,12 @@ LAYOUTS = {
         {"wide": {"items": "c*"}, "columns": {"participant": "session"}}, BY_ID,
     ),
     "Google Forms": Layout(
-        {"Form responses.csv": quoted(f"Timestamp|Code|{BAKER}|{SAILOR}", *(f"2026/01/05|{row[0]}{row[3:]}" for row in WIDE))},
+        {"Form.csv": quoted(f"Code|Timestamp|{BAKER}|{SAILOR}", *WIDE)},
         {"wide": {"items": "The *"}, "columns": {"participant": "Code"}},
     ),
     "OpenSesame": Layout(
-        {"subject-1.csv": quoted(PLAIN[0] + "|practice", "p1|NA|NA|NA|yes", *(row + ("|yes" if "practice" in row else "|no") for row in PLAIN[1:]))},
+        {"subject-1.csv": quoted(PLAIN[0] + "|practice", "p1|NA|NA|NA|yes", PLAIN[1] + "|yes",
+            *(row + "|no" for row in PLAIN[2:]))},
         {"columns": LONG, "where_not": {"practice": "yes"}, "empty": ["NA"]},
     ),
     "E-Prime, merged": Layout(
@@ -271,7 +279,7 @@ LAYOUTS = {
         {"columns": {"participant": "WorkerId", "context": "Input.sentence", "response": "Answer.taskAnswers"}},
     ),
     "norms, counts": Layout(
-        {"norms.csv": table("Sentence|Completion|Number", f"{BAKER}|bread|2", f"{BAKER}|cake|1", f"{SAILOR}|sail|1", f"{SAILOR}|flag|1")},
+        {"norms.csv": table("Sentence|Completion|Number", *COUNTS)},
         {"columns": {"context": "Sentence", "response": "Completion", "count": "Number"}}, participants=None,
     ),
     "norms, a row per sentence": Layout(
@@ -279,8 +287,9 @@ LAYOUTS = {
         {"columns": {"context": "Sentence"}, "wide": {"answers": "Resp*", "counts": "N*"}}, participants=None,
     ),
     "norms, percentages of a spreadsheet": Layout(
-        {"norms.csv": table("Satz|Antwort|Prozent", f"{BAKER}|bread|66,7", f"{BAKER}|cake|33,3", f"{SAILOR}|sail|50,0", f"{SAILOR}|flag|50,0", sep=";").encode("cp1252")},
-        {"columns": {"context": "Satz", "response": "Antwort", "proportion": "Prozent"}, "percent": True, "n_answers": 6},
+        {"norms.csv": table("Satz|Antwort|Häufigkeit", *SHARES, sep=";").encode("cp1252")},
+        {"columns": {"context": "Satz", "response": "Antwort", "proportion": "Häufigkeit"},
+         "percent": True, "n_answers": 6},
         {BAKER: {"bread": 4, "cake": 2}, SAILOR: {"sail": 3, "flag": 3}}, participants=None,
     ),
 }  # fmt: skip
@@ -325,7 +334,8 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
 
 REFUSED = {
     "several keys in a cell": (
-        {"a.csv": quoted(*(row.replace('"Q0":', '"Q0":"yes","Q1":') for row in CELLS))}, {"columns": LONG}, "response.Q1",
+        {"a.csv": quoted(*(row.replace('"Q0":', '"Q0":"yes","Q1":') for row in CELLS))},
+        {"columns": LONG}, "response.Q1",
     ),
     "a cell cut off": ({"a.csv": quoted(*CELLS, f'p3|{SAILOR}|{{"Q0":"sa')}, {"columns": LONG}, "line 7"),
     "a key twice in a cell": (
@@ -337,12 +347,12 @@ REFUSED = {
     "a column that is not there": (
         {"a.csv": table(*PLAIN)}, {"columns": LONG, "where_not": {"fase": "practice"}}, "did you mean 'phase'",
     ),
-    "a line before the header": ({"a.txt": "all.emrg2\n" + table(*PLAIN, sep="\t")}, {"columns": LONG}, "study.skip=1"),
+    "a line before the header": ({"a.txt": "all.emrg2\n" + table(*PLAIN, sep="\t")}, {"columns": LONG}, "skip=1"),
     "a PCIbex comma": ({"a.csv": penn("a1", (BAKER, "cake, pie"))}, {"columns": LONG}, "%2C"),
     "an archive": ({"a.zip": b"PK\x03\x04"}, {"columns": LONG}, "unpack it"),
     "an SPSS file": ({"a.sav": b"$FL2\0\0"}, {"columns": LONG}, "export it there as CSV"),
     "a log of E-Prime": (
-        {"a.txt": "*** Header Start ***\r\nVersionPersist: 1\r\nLevelName: Session\r\n".encode("utf-16")}, {"columns": LONG}, "is missing",
+        {"a.txt": "*** Header Start ***\r\nLevelName: Session\r\n".encode("utf-16")}, {"columns": LONG}, "is missing",
     ),
     "a list that is no table": ({"a.json": '["bread", "cake"]'}, {"columns": LONG}, "an object"),
 }  # fmt: skip
