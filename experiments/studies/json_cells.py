@@ -29,7 +29,7 @@ def unpacked(cells: pd.DataFrame, where: Callable[[int], str], source: object) -
     columns: dict[str, Any] = {}
     notes = []
     for name, column in cells.items():
-        given = column.tolist() if column.dtype == object else []
+        given = column.tolist() if column.dtype.kind == "O" else []
         found, bad = _found(given)
         if bad is not None:
             problem = f"is {shown(given[bad])} in {where(bad)}, which is not valid JSON; correct the cell, or empty it"
@@ -45,7 +45,13 @@ def unpacked(cells: pd.DataFrame, where: Callable[[int], str], source: object) -
         elif len(keys) > _MOST_VALUES:
             notes.append(Note(f"values in the JSON of column {name}, which is not read", len(keys), "warning"))
         else:
+            text = f"cells of column {name} beside its JSON, whose values are empty there"
+            plain = sum(row not in found and isinstance(cell, str) and cell != "" for row, cell in enumerate(given))
+            notes += [Note(text, plain, "warning")] if plain else []
             for key in keys:
+                if f"{name}.{key}" in cells:
+                    problem = f"is a column, and a value in the JSON of column {name}; rename one"
+                    raise InputError(problem, source=source, field=f"{name}.{key}")
                 columns[f"{name}.{key}"] = objects([found.get(row, {}).get(key, "") for row in range(len(given))])
     same = list(columns) == list(cells.columns) and not notes
     return (cells if same else pd.DataFrame(columns, index=cells.index)), notes

@@ -28,7 +28,7 @@ from shannon_game.experiments.studies.json_cells import leaf_text
 from shannon_game.experiments.studies.parsing import Note, decoded, json_records, objects, shown, some_of
 from shannon_game.experiments.studies.plain_table import Table, check_header, finished, header_names
 from shannon_game.experiments.studies.survey_export import without_survey_headers
-from shannon_game.experiments.studies.table_parts import chosen, is_several, table_files, together
+from shannon_game.experiments.studies.table_parts import chosen, ending_of, is_several, table_files, together
 from shannon_game.inference.settings import Settings, UserPath
 
 _OTHER_FILES = {
@@ -155,7 +155,7 @@ def read_table(
 
 def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:
     regular_file(path)
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    ending = ending_of(path)
     if ending in _OTHER_FILES:
         raise InputError(_OTHER_FILES[ending], source=path)
     if ending in (".parquet", ".pq"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,11 +24,14 @@ _WILD = set("*?[")
 
 def table_files(path: Path) -> tuple[list[Path], list[Note]]:
     """Tables in a folder, or all files that a pattern such as ``data/*.csv`` is of; and what else is there."""
+    try:
+        inside = sorted(each for each in _matching(path) if not each.name.startswith((".", "~$")))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=path) from error
     if path.is_dir():
-        inside = sorted(each for each in path.iterdir() if not each.name.startswith((".", "~$")))
-        files = [each for each in inside if _ending(each) in _TABLES and each.is_file()]
-        files = files or [each for each in inside if _ending(each) == ".txt" and each.is_file()]
-        endings = sorted({_ending(each) for each in files})
+        files = [each for each in inside if ending_of(each) in _TABLES and each.is_file()]
+        files = files or [each for each in inside if ending_of(each) == ".txt" and each.is_file()]
+        endings = sorted({ending_of(each) for each in files})
         if len(endings) > 1:
             problem = f"is a folder with {' and '.join(endings)} files; {path}/*{endings[0]} takes those of one kind"
             raise InputError(problem, source=path)
@@ -36,11 +41,17 @@ def table_files(path: Path) -> tuple[list[Path], list[Note]]:
         text = "files and folders in the folder that were not read: "
         others = [each.name for each in inside if each not in files]
         return files, [Note(text + some_of(others), len(others), "warning")] if others else []
-    root = next(parent for parent in path.parents if not _WILD & set(str(parent)))
-    files = sorted(each for each in root.glob(str(path.relative_to(root))) if each.is_file() and each.name[0] != ".")
-    if not files:
+    if not (files := [each for each in inside if each.is_file()]):
         raise MissingFilesError("there is no such file", source=path)
     return files, []
+
+
+def _root(path: Path) -> Path:
+    return path if path.is_dir() else next(parent for parent in path.parents if not _WILD & set(str(parent)))
+
+
+def _matching(path: Path) -> Iterator[Path]:
+    return path.iterdir() if path.is_dir() else _root(path).glob(str(path.relative_to(_root(path))))
 
 
 def is_several(path: Path) -> bool:
@@ -48,19 +59,18 @@ def is_several(path: Path) -> bool:
     return path.is_dir() or (bool(_WILD & set(str(path))) and not path.exists())
 
 
-def _ending(path: Path) -> str:
-    name = path.name.lower().removesuffix(".gz")
-    return Path(name).suffix
+def ending_of(path: Path) -> str:
+    """Ending of a file's name, in small letters and without that of a packed one."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def together(path: Path, files: Sequence[Path], tables: Sequence[Table], notes: Sequence[Note]) -> Table:
     """One table of all files; where none of them has a column participant, it is the file's name."""
     every = list(dict.fromkeys(name for table in tables for name in table.names))
     short = [path.name for path, table in zip(files, tables, strict=True) if set(table.names) < set(every)]
-    root = path if path.is_dir() else next(parent for parent in path.parents if not _WILD & set(str(parent)))
     names = [each.name.split(".")[0] for each in files]
     if len(set(names)) < len(names):
-        names = [str(each.relative_to(root)) for each in files]
+        names = [str(each.relative_to(_root(path))) for each in files]
     parts = [table.cells.reindex(columns=every, fill_value="") for table in tables]
     cells = pd.concat(parts, ignore_index=True)
     found = [*notes, Note("files that are one table", len(files))]
@@ -69,22 +79,14 @@ def together(path: Path, files: Sequence[Path], tables: Sequence[Table], notes: 
         found.append(Note(text, len(short), "warning"))
     if PARTICIPANT not in every:
         cells[PARTICIPANT] = objects([name for name, part in zip(names, parts, strict=True) for _ in range(len(part))])
-        found.append(
-            Note("files by whose name the participant is called, as they have no column participant", len(files))
-        )
-    counts: dict[tuple[str, str], int] = {}
+        found.append(Note("files without a column participant, which is read as the file's name", len(files)))
+    counts = Counter[tuple[str, Literal["info", "warning"]]]()
     for note in (note for table in tables for note in table.notes):
-        counts[note.text, note.level] = counts.get((note.text, note.level), 0) + (note.count or 0)
-    found += [
-        Note(text, count or None, "warning" if level == "warning" else "info")
-        for (text, level), count in counts.items()
-    ]
-    place = objects(
-        [f"{table.unit} {at} of {name.name}" for table, name in zip(tables, files, strict=True) for at in table.place]
-    )
-    digest = hashlib.sha256(
-        "".join(f"{name}\n{table.sha256}\n" for name, table in zip(names, tables, strict=True)).encode()
-    )
+        counts[note.text, note.level] += note.count or 0
+    found += [Note(text, count or None, level) for (text, level), count in counts.items()]
+    pairs = list(zip(files, tables, strict=True))
+    place = objects([f"{table.unit} {at} of {file.name}" for file, table in pairs for at in table.place])
+    digest = hashlib.sha256("".join(f"{file.name}\n{table.sha256}\n" for file, table in pairs).encode())
     labels = {name: label for table in tables for name, label in table.labels.items()}
     return Table(cells, path, digest.hexdigest(), place, "", tables[0].decimal, labels, found)
 
@@ -101,9 +103,7 @@ def chosen(table: Table, where: Mapping[str, Sequence[str]], where_not: Mapping[
             unknown = [value for value in wanted if not (said == value).any()]
             if unknown:
                 there = some_of([repr(value) for value in dict.fromkeys(said.tolist())], 10)
-                raise table.error(
-                    f"is {unknown[0]!r} in no row, which study.{setting} asks for; it has {there}", column
-                )
+                raise table.error(f"is nowhere {unknown[0]!r}, as study.{setting} asks; it has {there}", column)
             kept = said.isin(wanted).to_numpy() ^ (setting == "where_not")
             if not kept.any():
                 raise InputError(f"has no row left by study.{setting}={{{column}: ...}}", source=table.source)

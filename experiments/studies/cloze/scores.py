@@ -27,7 +27,7 @@ from pydantic import TypeAdapter
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
-from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.files import read_bytes, regular_file
 from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_records, objects
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
@@ -60,6 +60,7 @@ class Contexts:
 def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
     """Look up ln p of each context's target in the file of a model."""
     field = f"study.scores.{model}"
+    regular_file(file.path, field=field)
     if not any(contexts.targets):
         raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
     if file.path.suffix.lower() in _JSON:
