@@ -367,7 +367,15 @@ def check_header(names: Sequence[str], source: object) -> None:
         raise InputError(f"is the name of more than one column{more}; rename one", source=source, field=twice[0])
 
 
-def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (), once: bool = True) -> Table:
+def table_of(
+    given: object,
+    name: str,
+    *,
+    of: str,
+    needed: Collection[str] = (),
+    once: bool = True,
+    first: Callable[[Table], Table] = lambda table: table,
+) -> Table:
     """Take a DataFrame as a table, see :func:`finished`; the error about another type lists the columns needed."""
     if not isinstance(given, pd.DataFrame):
         columns = f" and the columns {', '.join(needed)}" if needed else ""
@@ -375,7 +383,7 @@ def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (),
         raise InputError(f"is a {type(given).__name__}, {right}", field=name)
     cells = given.reset_index(drop=True).set_axis([str(column) for column in given.columns], axis=1)
     check_header(list(cells.columns), name)
-    return finished(Table(cells, name, _digest(cells), np.arange(1, len(cells) + 1)), of=of, once=once)
+    return finished(first(Table(cells, name, _digest(cells), np.arange(1, len(cells) + 1))), of=of, once=once)
 
 
 def finished(table: Table, *, of: str, once: bool = True) -> Table:
