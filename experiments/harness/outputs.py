@@ -254,10 +254,6 @@ def write_outputs(
         from shannon_game.experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
         (staging / "report.html").write_text(html_page(text, [staging, staging.parent]), encoding="utf-8")
-    if cfg.output.explore:
-        from shannon_game.experiments.harness.explore import explore  # noqa: PLC0415 - as above
-
-        explore(study, result, staging / "explore.html")
     if cfg.output.bundle:
         from shannon_game.experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
 
