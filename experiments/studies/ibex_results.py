@@ -10,6 +10,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.parsing import Note, counting
 
@@ -32,7 +35,7 @@ def is_results(text: str) -> bool:
     return text.lstrip("\ufeff \r\n").startswith("#") and ("\n# Columns below this" in text or "\n# ...First 7" in text)
 
 
-def result_columns(text: str, path: Path, notes: list[Note]) -> tuple[dict[str, list[str]], list[int]]:
+def result_columns(text: str, path: Path, notes: list[Note]) -> tuple[dict[str, list[str]], NDArray[np.int64]]:
     """Cells by the name of their column, "" where a row has none of it, and the line of each row."""
     layouts: list[list[str]] = [[]]
     rows: list[dict[str, str]] = []
@@ -68,7 +71,7 @@ def result_columns(text: str, path: Path, notes: list[Note]) -> tuple[dict[str, 
         Note("rows of PCIbex with fewer fields than their comments name, the rest empty", short),
     )
     every = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name, "") for row in rows] for name in every}, starts
+    return {name: [row.get(name, "") for row in rows] for name in every}, np.array(starts, dtype=np.int64)
 
 
 def _name(layout: list[str], place: int, name: str) -> None:

@@ -170,7 +170,7 @@ def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:
         else:
             columns, lines = text_columns(text, path, how, wanted, notes)
         cells = pd.DataFrame({name: objects(cells) for name, cells in without_guard(columns).items()}, dtype=object)
-        table = Table(cells, path, file_sha256(path), np.array(lines), "line", how.decimal, notes=notes)
+        table = Table(cells, path, file_sha256(path), lines, "line", how.decimal, notes=notes)
     if none := set(how.empty):
         cells = table.cells.map(lambda cell: "" if isinstance(cell, str) and cell in none else cell)
         table = replace(table, cells=cells)
