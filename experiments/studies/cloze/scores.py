@@ -158,8 +158,8 @@ def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[n
 
 
 def _of_json(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
-    records = json_records(read_bytes(file.path), file.path)
-    found = [(f"{file.path}, {where}", record) for where, record in records]
+    content = read_bytes(file.path)
+    found = [(f"{file.path}, {where}", record) for where, record in json_records(content, file.path)]
     records = [record for _, record in found]
     if records and all(isinstance(record, dict) for record in records):
         return _of_harness(found, contexts), 0
