@@ -284,7 +284,8 @@ def _show(
 ) -> None:
     if cfg.output.print:
         sys.stdout.write(f"{result.answer}\n\n")
-        print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
+        name = f"{cfg.experiment.name}: {job.study.attrs.get('name')}"
+        print_table(result.view.table, name, result.view.constants)
     for text in warnings:
         log.warning("warning: %s", text)
     say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
