@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import hydra
 import yaml
@@ -134,7 +134,7 @@ def run_job(cfg: DictConfig) -> int:
     """
     settings = HydraConfig.get()
     folder = Path(settings.runtime.output_dir)
-    overrides = public(tuple(OmegaConf.to_container(settings.overrides.task, resolve=False)))
+    overrides = public(tuple(cast("list[str]", OmegaConf.to_container(settings.overrides.task, resolve=False))))
     in_sweep = settings.mode == RunMode.MULTIRUN
     prefix = f"job {settings.job.num}: " if in_sweep else ""
     _end_with_starter()

@@ -51,6 +51,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.experiments.studies.table_file import TableFile
 from shannon_game.inference.settings import Names, Positive, Probability
 
 PEOPLE = "people"
@@ -72,8 +73,10 @@ class ReadingTimesSettings(ClozeSettings):
     surprisal_column: Literal["surprisal_nats", "sum_bits"] = "surprisal_nats"
     """Surprisal of the word as a word, or the plain sum of its tokens, which endpoints give too."""
     times: GivenTable | None = None
-    """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word; null: the times that came with the
-    study (of norms)."""
+    """Table (CSV, TSV, Parquet, JSON, results of PCIbex, or a folder with one file per participant) with a row per
+    reading time, or a row per word; null: the times that came with the study (of norms)."""
+    file: TableFile = TableFile()
+    """How it stands in its file, and which rows of it are read, such as {where: {Controller name: DashedSentence}}."""
     columns: TimesColumns = TimesColumns()
     """Names of its columns."""
     controls: Names = ()
@@ -148,10 +151,10 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
         )
         raise InputError(needed, field=Set("experiment.times"))
     has_ids = "item_id" in study and settings.columns.context_id is None
-    rows, controls = (
+    rows, controls, notes = (
         own_times(study)
         if settings.times is None
-        else table_times(settings.times, settings.columns, settings.controls, has_ids=has_ids)
+        else table_times(settings.times, settings.columns, settings.controls, has_ids=has_ids, how=settings.file)
     )
     source = study.attrs.get("name") if settings.times is None else _source(settings)
     limits = settings.fastest, settings.slowest
@@ -176,6 +179,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
         text=_summary(table, gains, settings, data),
         warnings=(
             *warnings,
+            *notes,
             *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n),
             *_doubts(data, fits),
         ),

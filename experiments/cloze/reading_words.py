@@ -18,7 +18,7 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.messages import Ask, Set, word
 from shannon_game.experiments.studies.parsing import objects, some_of
 from shannon_game.experiments.studies.plain_table import Table, table_of
-from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, Text, UserPath
 
 GivenTable = UserPath | InstanceOf[pd.DataFrame]
@@ -82,10 +82,10 @@ def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
     return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
 
 
-def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str]) -> Table:
+def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str], how: TableFile | None = None) -> Table:
     if isinstance(given, pd.DataFrame):
         return table_of(given, name, of=of, once=False)
-    return read_table(given, of=of, wanted=wanted, once=False)
+    return read_table(given, of=of, how=how, wanted=wanted, once=False)
 
 
 def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, column: str) -> Words:
@@ -133,9 +133,14 @@ def _by_context() -> str:
 
 
 def table_times(
-    given: Path | pd.DataFrame, columns: TimesColumns, controls: Sequence[str], *, has_ids: bool = False
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of the user's table, and its controls; `has_ids`: the study names its contexts."""
+    given: Path | pd.DataFrame,
+    columns: TimesColumns,
+    controls: Sequence[str],
+    *,
+    has_ids: bool = False,
+    how: TableFile | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Rows of the user's table, its controls and its notes; `has_ids`: the study names its contexts."""
     named = {name: getattr(columns, name) for name in ("text_id", "word_num", "word", "time")}
     if columns.context_id:
         named = {"context_id": columns.context_id, "time": columns.time, "word": columns.word}
@@ -144,7 +149,7 @@ def table_times(
         raise InputError(problem, field=Set("experiment.columns.word_num"))
     named = {what: name for what, name in named.items() if name}
     others = [*controls, *([columns.participant] if columns.participant else [])]
-    table = _read(given, "times", "reading time", [*named.values(), *others])
+    table = _read(given, "times", "reading time", [*named.values(), *others], how)
     for what, name in named.items():
         other = _by_context() * (has_ids and what in ("text_id", "word_num"))
         table.check_columns({what: name}, f"{Set(f'experiment.columns.{what}', 'NAME')} says which one it is{other}")
@@ -164,15 +169,16 @@ def table_times(
         rows["word"] = table.texts(columns.word)
     if columns.participant:
         rows["reader"] = table.filled(columns.participant)
-    return rows, pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+    values = pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+    return rows, values, tuple(f"{note.text}: {note.count:,}" if note.count else note.text for note in table.notes)
 
 
-def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame]:
+def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Rows of times that came with a study of public norms."""
     names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
     there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
     rows = pd.DataFrame(there)
-    return rows, pd.DataFrame(index=rows.index)
+    return rows, pd.DataFrame(index=rows.index), ()
 
 
 def joined(

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -76,7 +76,7 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
     if not str(config.hydra.sweeper._target_).endswith(".BasicSweeper"):
         return None
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
-    given += OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+    given += cast("list[str]", OmegaConf.to_container(config.hydra.overrides.task, resolve=False))
     batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(given), None)
     return [settings_of(overrides) for batch in batches for overrides in batch]
 

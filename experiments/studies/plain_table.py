@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
+from shannon_game.experiments.studies.json_cells import unpacked
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from shannon_game.inference.settings import Settings
 
@@ -93,13 +94,13 @@ class Table:
     """A table as it was given, and later by the loader's own names (see :meth:`named`).
 
     Cells are strings where the table is a file of text, any type elsewhere. `place` is the line or the row in which
-    each row begins, `labels` what the export of a survey says of its columns.
+    each row begins (with its file, where there are several), `labels` what the export of a survey says of its columns.
     """
 
     cells: pd.DataFrame
     source: Path | str
     sha256: str
-    place: NDArray[np.int64]
+    place: NDArray[Any]
     unit: str = "row"
     decimal: str = "auto"
     labels: dict[str, str] = field(default_factory=dict)
@@ -133,7 +134,7 @@ class Table:
 
     def where(self, row: int) -> str:
         """Place of a row for messages."""
-        return f"{self.unit} {self.place[row]}"
+        return f"{self.unit} {self.place[row]}".strip()
 
     def error(self, problem: str, column: str) -> InputError:
         """Error about a column of this table."""
@@ -224,6 +225,8 @@ class Table:
         return self.error(f"is missing; {meant}{' ' * bool(meant)}the table has {listed}; {hint}", column)
 
     def _meant(self, column: str) -> str:
+        if inside := [name for name in self.names if name.startswith(f"{column}.")]:
+            return f" (its cells hold several values: {some_of([repr(name) for name in inside])})"
         lower = {name.lower(): name for name in self.names}
         near = get_close_matches(column.lower(), list(lower), n=1)
         return f" (did you mean {lower[near[0]]!r}?)" if near else ""
@@ -371,7 +374,15 @@ def check_header(names: Sequence[str], source: object) -> None:
         raise InputError(f"is the name of more than one column{more}; rename one", source=source, field=twice[0])
 
 
-def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (), once: bool = True) -> Table:
+def table_of(
+    given: object,
+    name: str,
+    *,
+    of: str,
+    needed: Collection[str] = (),
+    once: bool = True,
+    first: Callable[[Table], Table] = lambda table: table,
+) -> Table:
     """Take a DataFrame as a table, see :func:`finished`; the error about another type lists the columns needed."""
     if not isinstance(given, pd.DataFrame):
         columns = f" and the columns {', '.join(needed)}" if needed else ""
@@ -379,11 +390,11 @@ def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (),
         raise InputError(f"is a {type(given).__name__}, {right}", field=name)
     cells = given.reset_index(drop=True).set_axis([str(column) for column in given.columns], axis=1)
     check_header(list(cells.columns), name)
-    return finished(Table(cells, name, _digest(cells), np.arange(1, len(cells) + 1)), of=of, once=once)
+    return finished(first(Table(cells, name, _digest(cells), np.arange(1, len(cells) + 1))), of=of, once=once)
 
 
 def finished(table: Table, *, of: str, once: bool = True) -> Table:
-    """Fold the names of columns, and leave out headers in the middle of a table; `of` says what a row is.
+    """Fold the names of columns, unpack JSON, and leave out headers in the middle of a table; `of` is what a row is.
 
     Refused are a table without rows and, where it is there `once`, one that stands twice in itself.
     """
@@ -394,7 +405,10 @@ def finished(table: Table, *, of: str, once: bool = True) -> Table:
         raise InputError(f"holds no {of}", source=table.source)
     if once:
         table.refuse_repeated()
-    return table
+    cells, notes = unpacked(table.cells, table.where, table.source)
+    table.notes.extend(notes)
+    check_header(list(cells.columns), table.source)
+    return replace(table, cells=cells)
 
 
 def _without_headers(table: Table) -> Table:

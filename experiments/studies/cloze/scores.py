@@ -8,7 +8,7 @@ a table (CSV, Parquet)    one row per word or token with its value, such as the 
 ``.jsonl`` of lists       one line per context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
                           ``token_score()`` of minicons gives them (ln p by default)
 ``.jsonl`` of objects     ``samples_TASK_TIME.jsonl`` of lm-evaluation-harness (``--log_samples``), requests of the kind
-                          loglikelihood: a context, a continuation, and ln p of all its tokens
+                          loglikelihood: a context, a continuation, and ln p of all its tokens; or one list of them
 ========================  ===========================================================================================
 """
 
@@ -28,14 +28,14 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
-from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_lines, objects
+from shannon_game.experiments.studies.files import read_bytes, regular_file
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_records, objects
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
 
 # tokens and their values
 _SCORED = TypeAdapter(list[tuple[Text, Real]])
-_JSON_LINES = (".jsonl", ".ndjson")
+_JSON = (".json", ".jsonl", ".ndjson")
 _NATS_PER_BIT = math.log(2)
 # R writes the first word of a sentence, of which nothing is known, like this
 _UNKNOWN = ("", "NA", "nan", "NaN", "None")
@@ -61,10 +61,11 @@ class Contexts:
 def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
     """Look up ln p of each context's target in the file of a model."""
     field = str(Set(f"study.scores.{model}"))
+    regular_file(file.path, field=field)
     if not any(contexts.targets):
         raise InputError(f"needs the targets of the contexts: {Set('study.columns.target', 'NAME')}", field=field)
-    if file.path.suffix.lower() in _JSON_LINES:
-        found, attached = _of_json_lines(file, contexts, field)
+    if file.path.suffix.lower() in _JSON:
+        found, attached = _of_json(file, contexts, field)
         notes = list[Note]()
     else:
         rows, notes = _table(file, contexts)
@@ -161,8 +162,9 @@ def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[n
     return found
 
 
-def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
-    found = list(json_lines(read_bytes(file.path), file.path))
+def _of_json(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
+    content = read_bytes(file.path)
+    found = [(f"{file.path}, {where}", record) for where, record in json_records(content, file.path)]
     records = [record for _, record in found]
     if records and all(isinstance(record, dict) for record in records):
         return _of_harness(found, contexts), 0

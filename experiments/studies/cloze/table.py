@@ -89,7 +89,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     array(['The cat', 'A dog'], dtype=object)
     """
     chosen = ClozeRowSettings(**settings)
-    return _study(without_survey_headers(table_of(answers, "answers", of="answer", once=False)), chosen, name)
+    return _study(table_of(answers, "answers", of="answer", once=False, first=without_survey_headers), chosen, name)
 
 
 def _study(table: Table, settings: ClozeRowSettings, name: str) -> xr.Dataset:

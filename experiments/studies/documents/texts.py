@@ -25,7 +25,7 @@ from shannon_game.experiments.studies.table_file import TableFile, known_encodin
 from shannon_game.inference.settings import Settings, UserPath
 
 _JSON_LINES = (".jsonl", ".ndjson")
-_TABLES = (".csv", ".tsv", ".parquet", ".gz")
+_TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz")
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -44,7 +44,7 @@ class TextsSettings(Settings):
 
     path: UserPath
     """Folder of .txt files (subfolders are splits), one .txt file, JSON lines (.jsonl, .ndjson), or a table with a text
-    in each row (.csv, .tsv, .parquet)."""
+    in each row (.csv, .tsv, .json, .parquet)."""
     encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
     """Encoding of the files; a file in another one is refused."""
     duplicates: Literal["keep", "drop", "error"] = "keep"
