@@ -85,5 +85,6 @@ def test_a_rehearsal_writes_into_no_database_of_people(tmp_path: Path, monkeypat
     run_experiment(*TINY, "experiment.database=sqlite:///collect.sqlite", "experiment.beside_people=true")
     with database.read() as transaction:
         assert transaction.scalars(select(Study.name)).all() == ["collect_demo", "simulated, simulated players"]
-    assert player.answer("the").status_code == 200
+    player.get("/play")
+    assert player.answer("the").url.path == "/feedback"
     database.close()
