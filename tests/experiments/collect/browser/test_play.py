@@ -80,7 +80,7 @@ def test_a_visit_by_mouse(site: Callable[..., Site], person: Callable[..., Perso
     for _ in range(2):
         page.click("label.box-30")
         assert page.locator(".live").inner_text() == "Your answer: A 30%, B 70%"
-        page.click("form.play button")
+        page.click("form.play .actions button")
         page.click("a.next")
     page.click("label:has(input[name=q-knew_text]) >> nth=1")
     page.click("main button")
@@ -167,14 +167,14 @@ def test_without_a_script_a_number_is_typed_and_nothing_is_no_answer(
     page.click("form.survey button")
     assert player.is_at("/play")
     assert not page.locator("#report").is_visible()
-    page.click("form.play button")
+    page.click("form.play .actions button")
     # the browser asks for what is missing; one that does not gets the same from the server
     assert page.locator("#percent:invalid").count() == 1
     sent = {name: page.locator(f"input[name={name}]").get_attribute("value") or "" for name in ("csrf", "order", "step")}
     for typed in ({}, {"percent": ""}, {"percent": "101"}, {"percent": "half"}):
         assert player.context.request.post(f"{here.address}/play", form=sent | typed).status == 422
     page.fill("#percent", "99,5")
-    page.click("form.play button")
+    page.click("form.play .actions button")
     assert player.is_at("/feedback")
     [(stored, _, _)] = answers(here)
     # 187 places from 1 : 9,999 to 9,999 : 1
