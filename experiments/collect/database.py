@@ -81,7 +81,9 @@ class Database:
 
 def shown_url(url: str) -> str:
     """Return an address as a message shows it: without a password, wherever in it one was written."""
-    return url if url.startswith("sqlite") else re.sub("://.*@", "://***@", re.sub("(password=)[^&]*", r"\1***", url))
+    return (
+        url if url.startswith("sqlite") else re.sub("/[^/]*@|:.*@", "/***@", re.sub("(password=)[^&]*", r"\1***", url))
+    )
 
 
 def is_sqlite(engine: Engine) -> bool:
@@ -104,7 +106,9 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
             raise ValueError
     except (ArgumentError, ValueError):
         should = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME, the password in PGPASSWORD or ~/.pgpass"
-        raise InputError(f"should be {should}; it is not shown, because a password may stand in it", field=field) from None
+        raise InputError(
+            f"should be {should}; it is not shown, because a password may stand in it", field=field
+        ) from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect")
         raise InputError(problem, field=field) from error

@@ -59,10 +59,7 @@ def withdraw(transaction: Transaction, player: Player, study_id: int | None) -> 
     answered, opened = Assignment.state == ANSWERED, Assignment.state == OPEN
     held = case((Session.state == "screened", 0), (answered, 1), (opened & ~Session.released, 1), else_=0)
     counts = transaction.execute(
-        select(Assignment.question_id, func.sum(held))
-        .join(Session)
-        .where(theirs)
-        .group_by(Assignment.question_id)
+        select(Assignment.question_id, func.sum(held)).join(Session).where(theirs).group_by(Assignment.question_id)
     ).all()
     for question_id, n_held in counts:
         given_back = update(Question).where(Question.id == question_id).values(n_held=Question.n_held - n_held)

@@ -81,7 +81,9 @@ _OR_ANOTHER = "give what it was launched with, or launch another study by experi
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
-    stored = settings.model_dump(mode="json", exclude={"database", "beside_people", "collection", "plan", "served", "vocabulary"})
+    stored = settings.model_dump(
+        mode="json", exclude={"database", "beside_people", "collection", "plan", "served", "vocabulary"}
+    )
     stored["consent"] = consent_texts(settings)
     for name in ("before", "after"):
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]

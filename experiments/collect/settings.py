@@ -81,7 +81,6 @@ class RecruiterSettings(Settings):
             return given | {"parameters": _PARAMETERS[given["platform"]]}
         return given
 
-
     def for_players(self) -> RecruiterSettings:
         """As players who are no people need it: each comes with an id, by which a killed rehearsal goes on."""
         return self if self.parameters else self.model_copy(update={"parameters": ("player",)})

@@ -28,7 +28,7 @@ from pathlib import Path
 from sqlalchemy import create_engine, make_url, text
 
 from shannon_game.experiments.collect.surveys import right_answers
-from tests.benchmarks.collect_load import _CHECK, _FIELD, _Client, _compare, _csrf, _Run, _start, _until_up, Load
+from tests.benchmarks.collect_load import _CHECK, _FIELD, Load, _Client, _compare, _csrf, _Run, _start, _until_up
 from tests.benchmarks.postgres import private_cluster, programs
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,9 @@ class Found:
 
 def _ran(command: list[str], folder: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"{command} gave {done.returncode}: {done.stderr[-800:]}")
 
@@ -113,7 +115,9 @@ ON_POSTGRES = _SHARED | {
 }
 
 
-async def _visitor(run: _Run, name: str, n_before: int, n_after: int, gates: tuple[asyncio.Event, asyncio.Event]) -> None:
+async def _visitor(
+    run: _Run, name: str, n_before: int, n_after: int, gates: tuple[asyncio.Event, asyncio.Event]
+) -> None:
     """Give some answers, wait for the command to begin, play on beside it, wait for its end, and play on."""
     client, begun = _Client(run), False
     who = {"PROLIFIC_PID": name, "STUDY_ID": "s", "SESSION_ID": "t"}

@@ -22,7 +22,7 @@ from tests.benchmarks.collect_live import measure
 pytestmark = [pytest.mark.subprocess, pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")]
 
 
-@pytest.mark.parametrize("beside", ["export", "backup", "vacuum"])
+@pytest.mark.parametrize("beside", ["backup", "vacuum"])
 def test_every_acknowledged_answer_outlives_a_command_and_a_kill(tmp_path: Path, beside: str) -> None:
     url = f"sqlite:///{tmp_path / 'collect.sqlite'}"
     found = measure(url, tmp_path, beside, n_each=3)

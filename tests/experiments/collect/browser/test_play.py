@@ -170,7 +170,9 @@ def test_without_a_script_a_number_is_typed_and_nothing_is_no_answer(
     page.click("form.play .actions button")
     # the browser asks for what is missing; one that does not gets the same from the server
     assert page.locator("#percent:invalid").count() == 1
-    sent = {name: page.locator(f"input[name={name}]").get_attribute("value") or "" for name in ("csrf", "order", "step")}
+    sent = {
+        name: page.locator(f"input[name={name}]").get_attribute("value") or "" for name in ("csrf", "order", "step")
+    }
     for typed in ({}, {"percent": ""}, {"percent": "101"}, {"percent": "half"}):
         assert player.context.request.post(f"{here.address}/play", form=sent | typed).status == 422
     page.fill("#percent", "99,5")
