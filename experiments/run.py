@@ -94,8 +94,6 @@ class OutputSettings(Settings):
     """Print the table to stdout."""
     html: bool = False
     """Also write the report as one HTML file with the figures inside."""
-    explore: bool = False
-    """Also write explore.html: every item of the study, to search, sort and filter (extra data)."""
     bundle: bool = False
     """Also write the folder bundle, and bundle.zip, for a repository: methods, settings, versions, figures as PDF and
     SVG, tables as CSV and LaTeX, checks of anonymity and licence."""
@@ -241,10 +239,6 @@ def _run(
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"), keep_fits(fits_folder(folder, identity)):
-        if cfg.output.explore:
-            from shannon_game.experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
-
-            check_explorer()
         job, key = prepare(cfg, status.overrides, folder=folder), None
         if cfg.output.bundle:
             # what computes is imported late
@@ -252,8 +246,6 @@ def _run(
 
             study, key = pseudonymous(job.study)
             job = replace(job, study=study, settings=settings_with_pseudonyms(job.settings, key))
-        if cfg.output.explore:
-            check_explorer(job.study)
         prepared = time.perf_counter()
         log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
         result = job.run()
@@ -292,7 +284,8 @@ def _show(
 ) -> None:
     if cfg.output.print:
         sys.stdout.write(f"{result.answer}\n\n")
-        print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
+        name = f"{cfg.experiment.name}: {job.study.attrs.get('name')}"
+        print_table(result.view.table, name, result.view.constants)
     for text in warnings:
         log.warning("warning: %s", text)
     say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))

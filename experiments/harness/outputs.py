@@ -20,6 +20,7 @@ from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.rows import columns_in
 from shannon_game.inference.disk import make_room, write_whole
 from shannon_game.inference.manifest import (
     SCRATCH,
@@ -223,6 +224,10 @@ def write_outputs(
     import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
 
     write_csv(result.table, staging / "table.csv")
+    if result.row is not None:
+        declared = [one.described() for one in columns_in(result.table, result.row.columns)]
+        text = json.dumps({"fields": declared}, indent=1, ensure_ascii=False)
+        (staging / "columns.json").write_text(text + "\n", encoding="utf-8")
     # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
     noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
     write_csv(noted, staging / "notes.csv")
@@ -254,10 +259,6 @@ def write_outputs(
         from shannon_game.experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
         (staging / "report.html").write_text(html_page(text, [staging, staging.parent]), encoding="utf-8")
-    if cfg.output.explore:
-        from shannon_game.experiments.harness.explore import explore  # noqa: PLC0415 - as above
-
-        explore(study, result, staging / "explore.html")
     if cfg.output.bundle:
         from shannon_game.experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
 
