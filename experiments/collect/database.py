@@ -103,7 +103,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         engine = create_engine(url, hide_parameters=True, **_options(url))
         if not is_sqlite(engine) and url.count("@") > 1:
             # a part of the password is taken for the host, and would stand in messages
-            raise ValueError
+            raise ValueError  # noqa: TRY301
     except (ArgumentError, ValueError):
         should = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME, the password in PGPASSWORD or ~/.pgpass"
         raise InputError(

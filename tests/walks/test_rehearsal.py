@@ -72,9 +72,7 @@ def test_the_built_study_is_what_was_planned_asked_and_answered(folder: Path) ->
     assert served.sizes["item"] == plan["contexts"] + 6 == 36
     assert served["token"].to_numpy().tolist() == built["token"].to_numpy().tolist()
     np.testing.assert_allclose(np.exp(built["reference_logprob"].astype(float)).sum("token"), 1, atol=1e-4)
-    collected = collected_study(
-        url=f"sqlite:///{folder / 'collect_rehearsal.sqlite'}", served=folder / "played" / "served.nc"
-    )
+    collected = collected_study(url=f"sqlite:///{folder / 'collect.sqlite'}", served=folder / "played" / "served.nc")
     words, comparisons = (block["n_questions"] for block in plan["blocks"])
     assert (~collected["automatic"].to_numpy()).sum() == 30 * comparisons
     assert collected.sizes["answer"] == 30 * words
@@ -89,9 +87,7 @@ def test_every_analysis_wrote_its_table_beside_the_truth(folder: Path) -> None:
     for name in re.findall(r"hydra\.run\.dir=(\w+)", PAGE.read_text()):
         assert len(pd.read_csv(folder / name / "table.csv")), name
     loss = pd.read_csv(folder / "human_loss" / "table.csv").set_index("what").loc["everyone"]
-    collected = collected_study(
-        url=f"sqlite:///{folder / 'collect_rehearsal.sqlite'}", served=folder / "played" / "served.nc"
-    )
+    collected = collected_study(url=f"sqlite:///{folder / 'collect.sqlite'}", served=folder / "played" / "served.nc")
     asked = np.union1d(collected["response_item"], collected["answer_item"])
     own = collected["target_logprob"].sel(model="local") - collected["human_target_logprob"]
     truth = own.to_numpy()[asked].mean()

@@ -220,6 +220,7 @@ def _summary(
     if table["perplexity"].notna().any():
         text += (
             " The table has equation 5 with two standard errors beside the truth. "
-            f"`+exp=human_loss` fits the model of participants to `study=collected study.url={shown_url(settings.url)}`."
+            "`+exp=human_loss` fits the model of participants to "
+            f"`study=collected study.url={shown_url(settings.url)}`."
         )
     return text
