@@ -80,6 +80,13 @@ class Database:
         self.engine.dispose()
 
 
+def shown_url(url: str) -> str:
+    """Return an address as a message shows it: without a password, wherever in it one was written."""
+    return (
+        url if url.startswith("sqlite") else re.sub("/[^/]*@|:.*@", "/***@", re.sub("(password=)[^&]*", r"\1***", url))
+    )
+
+
 def is_sqlite(engine: Engine) -> bool:
     """Whether an engine speaks to SQLite."""
     return engine.dialect.name == "sqlite"
@@ -92,12 +99,17 @@ def open_database(url: str, *, field: object = "database", new: bool = True) -> 
     it `field`; without `new` there have to be tables.
     """
     url = re.sub("^postgresql://", "postgresql+psycopg://", url)
+    shown = shown_url(url)
     try:
-        engine = create_engine(url, **_options(url))
-    except ArgumentError as error:
-        # what cannot be read as an address may hold a password in any place
-        problem = "is no address: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME; what was given is not shown"
-        raise InputError(problem, field=field) from error
+        engine = create_engine(url, hide_parameters=True, **_options(url))
+        if not is_sqlite(engine) and url.count("@") > 1:
+            # a part of the password is taken for the host, and would stand in messages
+            raise ValueError  # noqa: TRY301
+    except (ArgumentError, ValueError):
+        should = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME, the password in PGPASSWORD or ~/.pgpass"
+        raise InputError(
+            f"should be {should}; it is not shown, because a password may stand in it", field=field
+        ) from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect")
         raise InputError(problem, field=field) from error
@@ -108,7 +120,6 @@ def open_database(url: str, *, field: object = "database", new: bool = True) -> 
             raise InputError(problem, field=field)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    shown = make_url(url).render_as_string()  # without the password
     try:
         _make_private_file(url)
         # tables are made in a new database, never in somebody else's
@@ -150,7 +161,7 @@ def existing_database(url: str, *, field: object = "url") -> Iterator[Database]:
 
 
 def _damaged(url: str, reason: str, field: object) -> InputError:
-    shown, said = make_url(url).render_as_string(), " ".join(reason.split())
+    shown, said = shown_url(url), " ".join(reason.split())
     cure = "where the file is damaged take a backup, or what sqlite3 FILE .recover still finds"
     return InputError(f"is {shown!r}, which cannot be read to its end: {said}; {cure}", field=field)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
@@ -16,7 +16,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.collect.deck import Card, Deck
 from shannon_game.experiments.collect.parts import named_items, parts_of
-from shannon_game.experiments.collect.settings import MAY_CHANGE, CollectSettings
+from shannon_game.experiments.collect.settings import MAY_CHANGE, OF_PLAYERS, CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
 
@@ -32,6 +32,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     if settings.players != "people":
         # a rehearsal is another study than the one that people play
         name = f"{name}, {settings.players} players"
+        _refuse_people(transaction, settings)
     found = transaction.scalar(select(Study).where(Study.name == name))
     rows = [
         vars(part.row)
@@ -42,7 +43,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     _refuse_unknown_items(rows, settings, study)
     content_hash, stored = _hash(name, rows), launched(settings)
     if found is not None:
-        _refuse_changes(found, stored)
+        _refuse_changes(found, stored, MAY_CHANGE - (OF_PLAYERS if settings.players != "people" else set()))
         if found.content_hash != content_hash:
             problem = f"asks other questions than {name!r} was launched with; {_or_another()}"
             raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
@@ -82,18 +83,31 @@ def _or_another() -> str:
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
-    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "served", "vocabulary"})
+    stored = settings.model_dump(
+        mode="json", exclude={"database", "beside_people", "collection", "plan", "served", "vocabulary"}
+    )
     stored["consent"] = consent_texts(settings)
     for name in ("before", "after"):
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
     return stored
 
 
-def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
+def _refuse_people(transaction: Transaction, settings: CollectSettings) -> None:
+    """Refuse to play where people do: their exports, backups and quotas would hold what nobody answered."""
+    theirs = [row.name for row in transaction.scalars(select(Study)) if row.settings.get("players") == "people"]
+    if theirs and not settings.beside_people:
+        problem = (
+            f"holds {theirs[0]!r}, a study of people; leave experiment.database out, name another one for players who "
+            "are none, or set experiment.beside_people=true"
+        )
+        raise InputError(problem, field="experiment.database")
+
+
+def _refuse_changes(found: Study, given: Mapping[str, Any], may_change: Set[str]) -> None:
     changed, before = [], dict(_flat(found.settings))
     for name, value in _flat(given):
         old = before.get(name, value)
-        if old != value and name.split(".")[0] not in MAY_CHANGE and name not in MAY_CHANGE:
+        if old != value and name.split(".")[0] not in may_change and name not in may_change:
             changed.append((name, old, value))
     # what settings add to the consent changes with them
     changed.sort(key=lambda each: each[0].startswith("consent."))

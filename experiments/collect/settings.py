@@ -31,12 +31,14 @@ MAY_CHANGE = frozenset(
     {
         *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
         *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
-        *("api_store", "languages", "leaderboard", "recruiter.completion_code"),
+        *("api_store", "languages", "leaderboard", "recruiter.completion_code", "database", "beside_people"),
         *(f"recruiter.{name}_url" for name in ("return", "full", "declined", "screened")),
     }
 )
 """Settings of a server and of its players, quotas, and addresses: no answer depends on them. All others stay as they
 were when the study was launched."""
+OF_PLAYERS = frozenset({"n_players", "belief", "population", "models", "prompt", "temperature", "tries"})
+"""What players who are no people answer by: a study that they play keeps it."""
 
 _FILES = Path(__file__).parent / "data"
 _PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -79,6 +81,10 @@ class RecruiterSettings(Settings):
         if isinstance(given, dict) and given.get("platform") in _PARAMETERS and "parameters" not in given:
             return given | {"parameters": _PARAMETERS[given["platform"]]}
         return given
+
+    def for_players(self) -> RecruiterSettings:
+        """As players who are no people need it: each comes with an id, by which a killed rehearsal goes on."""
+        return self if self.parameters else self.model_copy(update={"parameters": ("player",)})
 
 
 class PaySettings(Settings):
@@ -262,8 +268,11 @@ class CollectSettings(Seeded):
     that was launched stays as it is: a start with another setting that data depend on is refused."""
     closes: Text | None = None
     """Day or time (2026-11-24T18:00) after which nobody new is let in; null lets people in until the quota is full."""
-    database: Text = "sqlite:///collect.sqlite"
-    """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
+    database: Text | None = None
+    """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME. null is
+    sqlite:///collect.sqlite, and sqlite:///collect_rehearsal.sqlite for players who are no people."""
+    beside_people: bool = False
+    """Let players who are no people play in a database that holds a study of people."""
     host: Text = "127.0.0.1"
     """Address to listen on; 0.0.0.0 is every one of this machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
@@ -283,6 +292,11 @@ class CollectSettings(Seeded):
             problem = f"is {str(self.served)!r}, and the study is {given.attrs.get('name')!r}; give one of them"
             raise InputError(problem, field="served")
         return study
+
+    @property
+    def url(self) -> str:
+        """Address of the database."""
+        return self.database or f"sqlite:///collect{'' if self.players == 'people' else '_rehearsal'}.sqlite"
 
     def goes_on(self, game: str) -> bool:
         """Whether a game goes on from one place of a text to the next."""

@@ -52,7 +52,7 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
             encoded[name] = _encoded(variable)
     encoded.attrs[_FORMAT] = _format(kind)
     refuse_other(path, is_signed, "study")
-    with whole(path) as partial:
+    with whole(path, private="participant" in study.variables) as partial:
         make_room(partial, encoded.nbytes)
         encoded.to_netcdf(partial, engine="h5netcdf")
         sign(partial)
