@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
@@ -97,13 +97,13 @@ def _refuse_people(transaction: Transaction, settings: CollectSettings) -> None:
     theirs = [row.name for row in transaction.scalars(select(Study)) if row.settings.get("players") == "people"]
     if theirs and not settings.beside_people:
         problem = (
-            f"holds {theirs[0]!r}, a study of people; leave experiment.database out, name another one for players who "
-            "are none, or set experiment.beside_people=true"
+            f"holds {theirs[0]!r}, a study of people; leave {Set('experiment.database')} out, name another one for "
+            f"players who are none, or set {Set('experiment.beside_people', True)}"
         )
-        raise InputError(problem, field="experiment.database")
+        raise InputError(problem, field=Set("experiment.database"))
 
 
-def _refuse_changes(found: Study, given: Mapping[str, Any], may_change: Set[str]) -> None:
+def _refuse_changes(found: Study, given: Mapping[str, Any], may_change: Collection[str]) -> None:
     changed, before = [], dict(_flat(found.settings))
     for name, value in _flat(given):
         old = before.get(name, value)

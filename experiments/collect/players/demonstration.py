@@ -219,8 +219,9 @@ def _summary(
         if unreadable:
             text += f" Most often: {', '.join(f'{said!r} ({n})' for said, n in unreadable.most_common(3))}."
     if table["perplexity"].notna().any():
+        study = Load("collected", {"url": shown_url(settings.url)})
         text += (
             " The table has equation 5 with two standard errors beside the truth. "
-            f"`{Ask('human_loss')}` fits a model of participants to `{Load('collected', {'url': shown_url(settings.url)})}`."
+            f"`{Ask('human_loss')}` fits a model of participants to `{study}`."
         )
     return text
