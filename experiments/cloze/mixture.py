@@ -166,7 +166,7 @@ def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
         "of {n_texts} texts."
     )
     return (
-        f"{bullets(table.assign(verdict=list(map(_verdict, rows_of(table)))), line)}\n\nWeights are fitted to the other "
+        f"{bullets(table.assign(verdict=list(map(_verdict, rows_of(table)))), line)}\n\nWeights are fitted to other "
         f"texts; {interval:.0%} intervals are over texts. A word that a player never gave has its share of a uniform "
         f"distribution over {n_words:,} words."
     )

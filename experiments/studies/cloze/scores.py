@@ -28,7 +28,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_lines, objects
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_lines, objects, shown, some_of
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
 
@@ -66,7 +66,7 @@ def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[ND
         found, attached = _of_json_lines(file, contexts, field)
         notes = list[Note]()
     else:
-        rows, notes = _table(file, contexts)
+        rows, notes = _table(file, contexts, model)
         found, attached = _of_words(rows, contexts)
     known = np.isfinite(found)
     if not known.any():
@@ -123,11 +123,19 @@ def key_parts(table: Table) -> dict[str, NDArray[np.object_]]:
     return parts
 
 
-def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
+def _table(file: ScoreFile, contexts: Contexts, model: str) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
+    columns |= {"model": file.columns.model} if file.columns.model else {}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
     table = table.named(columns, ScoreColumns.types(), hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    if "model" in table:
+        names = table["model"]
+        if model not in names.tolist():
+            raise table.error(
+                f"has no row of {shown(model)}, only of {some_of(dict.fromkeys(names.tolist()))}", "model"
+            )
+        table = table.take(np.flatnonzero(names == model))
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
     table = replace(table, cells=table.cells.assign(value=objects(known)))
     values = _nats(table["value"], file, table.where)
@@ -135,7 +143,28 @@ def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[st
     parts = (part.tolist() for part in key_parts(table).values())
     for *key, word, value in zip(*parts, table["word"].tolist(), values.tolist(), strict=True):
         rows.setdefault("\x1f".join(key), []).append((word, value))
+    for key, scored in rows.items():
+        if _scored_again(scored):
+            raise _twice(key.replace("\x1f", " "), scored[0][0], file)
     return rows, table.notes
+
+
+def _scored_again(scored: Sequence[tuple[str, float]]) -> bool:
+    """Whether the same words, as a whole or each, follow one another with other values."""
+    words = [word for word, _ in scored]
+    for size in range(1, len(words) // 2 + 1):
+        times = len(words) // size
+        whole = words == words[:size] * times and list(scored) != [*scored[:size]] * times
+        each = words == [word for word in words[::times] for _ in range(times)]
+        if whole or (each and len(set(scored)) > len(set(words))):
+            return True
+    return False
+
+
+def _twice(context: str, word: str, file: ScoreFile) -> InputError:
+    problem = f"has other values again for {shown(word)} and what follows in context {shown(context[-60:])}"
+    cure = "leave one, or name the column that says the model: study.scores.NAME.columns.model=COLUMN"
+    return InputError(f"{problem}; of two models or runs? {cure}", source=file.path, field=file.columns.value)
 
 
 def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:
@@ -160,7 +189,7 @@ def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDA
     found = list(json_lines(read_bytes(file.path), file.path))
     records = [record for _, record in found]
     if records and all(isinstance(record, dict) for record in records):
-        return _of_harness(found, contexts), 0
+        return _of_harness(found, contexts, file), 0
     if len(records) != len(contexts.keys) or not all(isinstance(record, list) for record in records):
         problem = f"has {len(records)} lines for {len(contexts.keys)} contexts; it should have one list a context"
         raise InputError(problem, source=file.path, field=field)
@@ -172,11 +201,14 @@ def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDA
     return _of_words(rows, contexts)
 
 
-def _of_harness(records: Sequence[tuple[str, Mapping[str, Any]]], contexts: Contexts) -> NDArray[np.float64]:
+def _of_harness(
+    records: Sequence[tuple[str, Mapping[str, Any]]], contexts: Contexts, file: ScoreFile
+) -> NDArray[np.float64]:
     known: dict[tuple[str, str], float] = {}
     for place, record in records:
         for context, continuation, logprob in _requests(record, place):
-            known[folded(context), _bare(continuation)] = logprob
+            if known.setdefault((folded(context), _bare(continuation)), logprob) != logprob:
+                raise _twice(context, continuation, file)
     pairs = zip(contexts.texts, contexts.targets, strict=True)
     return np.array([known.get((folded(text), _bare(target)), math.nan) for text, target in pairs])
 
