@@ -145,7 +145,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
         needed = "is needed: experiment.times=FILE, a table with text_id, word_num and time; study=norms brings times"
         raise InputError(needed, field="experiment.times")
     has_ids = "item_id" in study and settings.columns.context_id is None
-    rows, controls = (
+    rows, controls, doubts = (
         own_times(study)
         if settings.times is None
         else table_times(settings.times, settings.columns, settings.controls, has_ids=has_ids)
@@ -173,6 +173,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
         text=_summary(table, gains, settings, data),
         warnings=(
             *warnings,
+            *doubts,
             *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n),
             *_doubts(data, fits),
         ),

@@ -20,6 +20,9 @@ from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import read_table
 from shannon_game.inference.settings import Settings, Text, UserPath
 
+# single precision writes 0 as a hair below it
+_ROUNDED = 1e-5
+
 GivenTable = UserPath | InstanceOf[pd.DataFrame]
 """A file, or in Python a DataFrame."""
 
@@ -81,10 +84,10 @@ def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
     return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
 
 
-def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str]) -> Table:
+def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str], *, once: bool = False) -> Table:
     if isinstance(given, pd.DataFrame):
-        return table_of(given, name, of=of, once=False)
-    return read_table(given, of=of, wanted=wanted, once=False)
+        return table_of(given, name, of=of, once=once)
+    return read_table(given, of=of, wanted=wanted, once=once)
 
 
 def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, column: str) -> Words:
@@ -100,8 +103,10 @@ def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, colu
     for name in players or ():
         if name not in models:
             raise unknown_choice("model", name, models, source=path)
-    index = place_index(table.filled("document"), table.numbers("word_num", kind="whole"))
+    index = place_index(table.ids("document"), table.numbers("word_num", kind="whole"))
     rows = pd.DataFrame({"word": table.filled("word"), "nats": table.numbers(column, empty=True)}, index)
+    cure = "should be 0 or more; are these log-probabilities? surprisal is minus their value"
+    table.refuse((rows["nats"] < -_ROUNDED).to_numpy(), column, cure, rows["nats"].map("{:g}".format).to_numpy())
     rows["nats"] *= np.log(2) if column.endswith("bits") else 1
     again = rows.assign(model=model).set_index("model", append=True).index.duplicated()
     table.refuse(again, "word_num", "is there twice for a model")
@@ -127,8 +132,8 @@ BY_CONTEXT = "; times of single sentences: experiment.columns.context_id=NAME is
 
 def table_times(
     given: Path | pd.DataFrame, columns: TimesColumns, controls: Sequence[str], *, has_ids: bool = False
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of the user's table, and its controls; `has_ids`: the study names its contexts."""
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Rows of the user's table, its controls, and doubts; `has_ids`: the study names its contexts."""
     named = {name: getattr(columns, name) for name in ("text_id", "word_num", "word", "time")}
     if columns.context_id:
         named = {"context_id": columns.context_id, "time": columns.time, "word": columns.word}
@@ -137,7 +142,9 @@ def table_times(
         raise InputError(problem, field="experiment.columns.word_num")
     named = {what: name for what, name in named.items() if name}
     others = [*controls, *([columns.participant] if columns.participant else [])]
-    table = _read(given, "times", "reading time", [*named.values(), *others])
+    # means over readers may be the same in two places
+    once = columns.participant is not None
+    table = _read(given, "times", "reading time", [*named.values(), *others], once=once)
     for what, name in named.items():
         other = BY_CONTEXT * (has_ids and what in ("text_id", "word_num"))
         table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is{other}")
@@ -145,7 +152,7 @@ def table_times(
         table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
     time = table.numbers(columns.time, empty=True)
     table.refuse(time < 0, columns.time, "should be above 0", objects([f"{value:g}" for value in time.tolist()]))
-    rows = pd.DataFrame({"time": time, "text": table.filled(columns.context_id or columns.text_id)})
+    rows = pd.DataFrame({"time": time, "text": table.ids(columns.context_id or columns.text_id)})
     if columns.context_id:
         rows["number"] = 1
     elif columns.word_num:
@@ -153,16 +160,17 @@ def table_times(
     if columns.word:
         rows["word"] = table.texts(columns.word)
     if columns.participant:
-        rows["reader"] = table.filled(columns.participant)
-    return rows, pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+        rows["reader"] = table.ids(columns.participant)
+    found = pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+    return rows, found, [f"times: {note.text} ({note.count})" for note in table.notes if note.level == "warning"]
 
 
-def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame]:
+def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Rows of times that came with a study of public norms."""
     names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
     there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
     rows = pd.DataFrame(there)
-    return rows, pd.DataFrame(index=rows.index)
+    return rows, pd.DataFrame(index=rows.index), []
 
 
 def joined(

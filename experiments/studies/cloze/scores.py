@@ -163,7 +163,7 @@ def _scored_again(scored: Sequence[tuple[str, float]]) -> bool:
 
 def _twice(context: str, word: str, file: ScoreFile) -> InputError:
     problem = f"has other values again for {shown(word)} and what follows in context {shown(context[-60:])}"
-    cure = "leave one, or name the column that says the model: study.scores.NAME.columns.model=COLUMN"
+    cure = "leave one, or name the column of the model (columns.model of the scores)"
     return InputError(f"{problem}; of two models or runs? {cure}", source=file.path, field=file.columns.value)
 
 

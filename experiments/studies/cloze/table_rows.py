@@ -32,6 +32,8 @@ _BLANK = (
     "blank answers (empty, null, or listed in study.missing), kept as blank strings; distributions leave them out "
     "unless the word rules keep them (experiment.words.blank=keep)"
 )
+OTHER = "another_word"
+"""Answer that stands for those that published shares leave out."""
 _SAME_ANSWER = ["item", "model", "participant_group", "response"]
 
 
@@ -55,6 +57,9 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     blank = (rows["response"].str.strip() == "") | rows["response"].isin(settings.missing)
     rows["word"] = rows["response"].where(~blank, "")
     people, of_models = rows[rows["model"] == ""], rows[rows["model"] != ""]
+    rest = list[Note]()
+    if "proportion" in table and settings.proportions == "another_word":
+        people, rest = _with_other_words(people, items)
     if not len(people):
         raise InputError("holds no human answer: every row names a model", source=table.source)
     models, scored = _with_scores(of_models, table, settings, items)
@@ -66,7 +71,7 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
         first = items.keys[int(np.argmin(answered))]
         problem = f"{int((~answered).sum())} contexts have no human answer, the first is {first[-60:]!r}"
         raise InputError(f"{problem}; leave them out", source=table.source)
-    found = [*table.notes, *notes]
+    found = [*table.notes, *notes, *rest]
     if "response_proportion" in arrays:
         found += _proportions(table, arrays, items, settings)
     if len(models):
@@ -225,6 +230,25 @@ def _with_scores(
         scored = {"item": item, "model": model, "word": targets, "source": 1, "count": 0.0, "logprob": logprob[item]}
         parts.append(pd.DataFrame(scored))
     return pd.concat(parts, ignore_index=True) if notes else drawn, notes
+
+
+def _with_other_words(people: pd.DataFrame, items: _Items) -> tuple[pd.DataFrame, list[Note]]:
+    """What the shares of a context lack, as the fewest other words that are all rarer than its best answer."""
+    shares = people[people["share"]].groupby("item")["weight"].agg(["sum", "max"])
+    lacking = (1 - shares["sum"])[(shares["sum"] < 1 - SUM_SLACK) & (shares["max"] > 0)]
+    if lacking.empty:
+        return people, []
+    number = np.floor(lacking / shares["max"][lacking.index] + 1e-9).astype(int) + 1
+    nth = np.concatenate([np.arange(1, n + 1) for n in number])
+    words = [OTHER if n == 1 else f"{OTHER}_{n}" for n in nth.tolist()]
+    first = people.drop_duplicates("item").set_index("item")
+    other = first.loc[np.repeat(lacking.index.to_numpy(), number)].reset_index()
+    other = other.assign(response=words, word=words, weight=np.repeat((lacking / number).to_numpy(), number))
+    worst = items.keys[int(lacking.idxmax())][-60:]
+    text = (
+        f"contexts whose proportions do not sum to 1; what is missing is {OTHER} ({worst!r} lacks {lacking.max():.3g})"
+    )
+    return pd.concat([people, other[people.columns]], ignore_index=True), [Note(text, len(lacking), "warning")]
 
 
 def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:

@@ -254,10 +254,7 @@ def _notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> list[Note]:
     pairs = study[["participant", "response_item", "response_candidate"]].to_dataframe()
     equal = (study["candidate_token"] == study["target_token"]).all("candidate").to_numpy() & ~answered
     return counting(
-        Note(
-            "items all of whose candidates are the target, unanswered: give them answers of 0.5 to count",
-            int(equal.sum()),
-        ),
+        Note("items whose candidates are all the target, unanswered; answers of 0.5 count them", int(equal.sum())),
         Note("items that nobody answered: reference items only", int((~answered).sum())),
         Note("answers on two equal strings, which say nothing of a belief (automatic)", int(study["automatic"].sum())),
         Note("answers of a participant to a pair answered before; kept", int(pairs.duplicated().sum()), "warning"),
