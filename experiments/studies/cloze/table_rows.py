@@ -64,7 +64,7 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
         raise InputError("holds no human answer: every row names a model", source=table.source)
     models, scored = _with_scores(of_models, table, settings, items)
     # words of people and of models in the order of the table, then those that were only scored
-    words = pd.factorize(pd.concat([rows["word"], models.loc[models["source"] == 1, "word"]]))[1]
+    words = pd.factorize(pd.concat([rows["word"], people["word"], models.loc[models["source"] == 1, "word"]]))[1]
     arrays = _of_people(table, people, words)
     answered = np.isin(np.arange(len(items)), arrays["response_item"])
     if not answered.all():
@@ -245,9 +245,7 @@ def _with_other_words(people: pd.DataFrame, items: _Items) -> tuple[pd.DataFrame
     other = first.loc[np.repeat(lacking.index.to_numpy(), number)].reset_index()
     other = other.assign(response=words, word=words, weight=np.repeat((lacking / number).to_numpy(), number))
     worst = items.keys[int(lacking.idxmax())][-60:]
-    text = (
-        f"contexts whose proportions do not sum to 1; what is missing is {OTHER} ({worst!r} lacks {lacking.max():.3g})"
-    )
+    text = f"contexts whose proportions do not sum to 1; the rest is {OTHER} ({worst!r} lacks {lacking.max():.3g})"
     return pd.concat([people, other[people.columns]], ignore_index=True), [Note(text, len(lacking), "warning")]
 
 
