@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.collect.deck import Card, Deck
 from shannon_game.experiments.collect.parts import named_items, parts_of
 from shannon_game.experiments.collect.settings import MAY_CHANGE, CollectSettings
@@ -43,7 +44,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     if found is not None:
         _refuse_changes(found, stored)
         if found.content_hash != content_hash:
-            problem = f"asks other questions than {name!r} was launched with; {_OR_ANOTHER}"
+            problem = f"asks other questions than {name!r} was launched with; {_or_another()}"
             raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
         # what may change; a language may come later
         found.settings = found.settings | stored | {"consent": found.settings["consent"] | stored["consent"]}
@@ -69,13 +70,14 @@ def _refuse_unknown_items(rows: Sequence[Mapping[str, Any]], settings: CollectSe
             problem += "; it is set aside for training rounds or attention checks: ask fewer of these, or leave it out"
         elif settings.contexts is not None:
             problem += (
-                f"; contexts draws {settings.contexts} items of the study: set contexts to null, so that lists say "
-                "which items are asked, or leave it out"
+                f"; contexts draws {settings.contexts} items of the study: set contexts to {word(None)}, so that lists "
+                "say which items are asked, or leave it out"
             )
         raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
 
 
-_OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
+def _or_another() -> str:
+    return f"give what it was launched with, or launch another study by {Set('experiment.collection', 'NAME')}"
 
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
@@ -100,10 +102,8 @@ def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
         others = "".join(
             f"; {name} is {_shown(value, old)}, was {_shown(old, value)}" for name, old, value in changed[1:]
         )
-        problem = (
-            f"is {_shown(value, old)}, and {found.name!r} was launched with {_shown(old, value)}{others}; {_OR_ANOTHER}"
-        )
-        raise InputError(problem, field=f"experiment.{name}")
+        problem = f"is {_shown(value, old)}, and {found.name!r} was launched with {_shown(old, value)}{others}"
+        raise InputError(f"{problem}; {_or_another()}", field=Set(f"experiment.{name}"))
 
 
 def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

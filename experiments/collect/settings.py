@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.collect.demo import DEMO
-from shannon_game.experiments.collect.strings import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 from shannon_game.experiments.studies.comparison.designed import Crowd
 from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
@@ -279,7 +280,7 @@ class CollectSettings(Seeded):
         study = comparison_file(path=self.served)
         same = given.attrs.get("data_sha256") == study.attrs["data_sha256"]
         if not same and given.attrs.get("name") != DEMO:
-            problem = f"is {str(self.served)!r}, and study= names {given.attrs.get('name')!r}; give one of them"
+            problem = f"is {str(self.served)!r}, and the study is {given.attrs.get('name')!r}; give one of them"
             raise InputError(problem, field="served")
         return study
 
@@ -366,8 +367,8 @@ class CollectSettings(Seeded):
         if (self.players == "model") != bool(self.models):
             names = ", ".join(self.models) or "none"
             raise InputError(
-                f"is {self.players!r}, and model= names {names}; language models play with experiment.players=model "
-                "and model=[smollm2] or the like",
+                f"is {self.players!r}, but the models are {names}; models play with "
+                f"{Set('experiment.players', 'model')} and {Set('model', ['smollm2'])} or the like",
                 field="players",
             )
         return self
@@ -389,5 +390,5 @@ def read_plan(path: Path) -> dict[str, Any]:
         raise InputError(f"is {str(path)!r}, which cannot be read: {error}", field="plan") from error
     content = parse_yaml(text, path, "plan")
     if not isinstance(content, dict) or "plan" in content:
-        raise InputError("should be a mapping of settings of +exp=collect, without plan", source=path, field="plan")
+        raise InputError("should be a mapping of settings of collect, without plan", source=path, field="plan")
     return content

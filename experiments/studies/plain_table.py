@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import fold_names, folded, one_mark, other_lead, read_numbers, without_lead
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from shannon_game.inference.settings import Settings
@@ -29,7 +30,7 @@ MOST_COLUMNS = 10_000
 
 _COLUMNS_LISTED = 40
 _NEARLY = 0.87
-_HINT = "study.columns.{}=NAME says which one it is"
+Hint = str | Callable[[str], str]
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
     "number": (np.isfinite, "a number"),
@@ -159,7 +160,7 @@ class Table:
         spec: Mapping[str, str],
         *,
         optional: Collection[str] = (),
-        hint: str = _HINT,
+        hint: Hint | None = None,
         models: Mapping[str, Columns] | None = None,
     ) -> Table:
         """The table by the loader's own names of its columns; those of a language model are called ``MODEL KIND``."""
@@ -189,7 +190,7 @@ class Table:
     ) -> Table:
         """Rows without an empty cell; others are refused, or left out and counted, with all rows that agree in `by`."""
         for name, empty in blank.items() if missing == "error" else ():
-            self.refuse(empty, name, f"should be filled, or study.missing=drop leaves such {of}s out")
+            self.refuse(empty, name, f"should be filled, or {Set('study.missing', 'drop')} leaves such {of}s out")
         out = np.logical_or.reduce(list(blank.values()))
         number = int(out.sum())
         if by and number:
@@ -198,7 +199,7 @@ class Table:
             number = int(key[out].nunique())
         if out.all():
             raise InputError(f"holds no {of} without an empty cell", source=self.source)
-        self.note(f"{of}s left out: an empty cell (missing=drop)", number, "warning")
+        self.note(f"{of}s left out: an empty cell ({Set('study.missing', 'drop')})", number, "warning")
         return self.take(np.flatnonzero(~out))
 
     def groups(self, *names: str, what: str, sort: bool = False) -> Groups:
@@ -207,13 +208,13 @@ class Table:
         of_row = np.asarray(keys.groupby(list(names), sort=sort).ngroup(), dtype=np.intp)
         return Groups(self, of_row, np.unique(of_row, return_index=True)[1].astype(np.intp), what)
 
-    def check_columns(self, columns: Mapping[str, str], hint: str = _HINT) -> None:
+    def check_columns(self, columns: Mapping[str, str], hint: Hint | None = None) -> None:
         """Refuse a table without all of some columns, given by the loader's own names; the error names every one."""
         missing = {what: column for what, column in columns.items() if column not in self.cells.columns}
         if missing:
             what, column = next(iter(missing.items()))
             others = [f"{other!r}{self._meant(other)}" for other in list(missing.values())[1:]]
-            raise self.missing(column, hint.format(what) + (f"; also missing: {', '.join(others)}" if others else ""))
+            raise self.missing(column, _hint(hint, what) + (f"; also missing: {', '.join(others)}" if others else ""))
 
     def missing(self, column: str, hint: str) -> InputError:
         """Error about a column that is not there: it lists those that are, and the one that may be meant."""
@@ -226,14 +227,14 @@ class Table:
         near = get_close_matches(column.lower(), list(lower), n=1)
         return f" (did you mean {lower[near[0]]!r}?)" if near else ""
 
-    def refuse_misspelt(self, optional: Mapping[str, str], hint: str = _HINT) -> None:
+    def refuse_misspelt(self, optional: Mapping[str, str], hint: Hint | None = None) -> None:
         """Refuse a column whose name is nearly that of an optional one that is not there: it would not be read."""
         lacking = {_letters(column): what for what, column in optional.items() if column not in self.names}
         for name in self.names:
             near = get_close_matches(_letters(name), list(lacking), n=1, cutoff=_NEARLY)
             if near and name not in optional.values():
                 what = lacking[near[0]]
-                problem = f"is nearly {optional[what]!r}, which is not there; rename it, or {hint.format(what)}"
+                problem = f"is nearly {optional[what]!r}, which is not there; rename it, or {_hint(hint, what)}"
                 raise self.error(problem, name)
 
     def texts(self, column: str) -> NDArray[np.object_]:
@@ -292,10 +293,10 @@ class Table:
         found, read, problem = read_numbers(text, self.where, decimal=self.decimal, whole=whole)
         bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
         if problem is not None or bad.size:
-            at, said = problem or (int(bad[0]), ", should be a number")
+            at, said, cure = problem or (int(bad[0]), ", should be a number", "")
             # a DataFrame has no setting for it
-            said = said if isinstance(self.source, Path) else said.partition("; study.decimal")[0]
-            raise self.error(f"is {shown(text[at])} in {self.where(at)}{said}", column)
+            cure *= isinstance(self.source, Path)
+            raise self.error(f"is {shown(text[at])} in {self.where(at)}{said}{cure}", column)
         self._note(Note(f"{what} in column {self.given.get(column, column)}", count) for what, count in read)
         return found
 
@@ -310,7 +311,7 @@ class Table:
             found = self.numbers(column, empty=empty)
         plain = found[~signed & np.isfinite(found)]
         if percent and plain.size and plain.max() <= 1:
-            problem = f"is at most {plain.max():g}, but study.percent=true says that these are percentages"
+            problem = f"is at most {plain.max():g}, but {Set('study.percent', True)} says that these are percentages"
             raise self.error(f"{problem}; leave it out", column)
         return np.where(signed | percent, found / 100, found)
 
@@ -351,6 +352,12 @@ class Table:
                 raise self.error(
                     f"{problem}; write both with the space before them that the language model has", column
                 )
+
+
+def _hint(hint: Hint | None, what: str) -> str:
+    if hint is None:
+        return f"{Set(f'study.columns.{what}', 'NAME')} says which one it is"
+    return hint if isinstance(hint, str) else hint(what)
 
 
 def _letters(name: str) -> str:

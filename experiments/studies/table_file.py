@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.csv_tables import without_guard
 from shannon_game.experiments.studies.files import read_bytes, regular_file
 from shannon_game.experiments.studies.parsing import Note, decoded, objects
@@ -31,6 +32,8 @@ _BLANK_LINES = 10_000
 _UNPACKED_BYTES = 2**28
 _UNPACKED_TIMES = 200
 _CELLS_SHARED = 10**6
+_CELLS_ALWAYS = 5 * 10**6
+_CELLS_A_BYTE = 20
 _SWALLOWED = "a quoted field goes over several lines, each of which looks like a row of the table"
 
 
@@ -128,6 +131,12 @@ def _parquet(path: Path) -> pd.DataFrame:
     try:
         with pq.ParquetFile(path) as file:
             check_header(file.schema_arrow.names, path)
+            # a column of one value is a few bytes on the disk, and a Python object a cell in memory
+            n_cells, most = file.metadata.num_rows * len(file.schema_arrow.names), _CELLS_A_BYTE * path.stat().st_size
+            if n_cells > max(_CELLS_ALWAYS, most):
+                problem = f"has {file.metadata.num_rows:,} rows in {path.stat().st_size:,} bytes"
+                problem += ": more than a table of answers can have; write it anew"
+                raise InputError(problem, source=path)  # noqa: TRY301 - outside, the file is closed
             # whole numbers beside empty cells stay whole
             frame: pd.DataFrame = file.read().to_pandas(integer_object_nulls=True, ignore_metadata=True)
     except InputError:
@@ -144,7 +153,9 @@ def text_columns(
     """Cells of a text by column, and the line in which each row begins."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        hint = "UTF-16 has them: study.encoding=utf-16 reads it" if line == 1 else "no table of text has them"
+        hint = (
+            f"UTF-16 has them: {Set('study.encoding', 'utf-16')} reads it" if line == 1 else "no table of text has them"
+        )
         raise InputError(f"line {line} has NUL bytes; {hint}", source=path)
     # contexts may be whole books
     csv.field_size_limit(max(csv.field_size_limit(), _MOST_CHARACTERS))
@@ -184,8 +195,9 @@ def text_columns(
         # by chance a quoted text has as many separators in every line; a stray mark does it each time
         if 2 * len(swallowing) > over_lines:
             raise InputError(
-                f"line {swallowing[0]}: {_SWALLOWED}: a stray quotation mark? study.quoting=none takes quotation marks "
-                "for characters like others, study.quoting=standard takes the field as it is",
+                f"line {swallowing[0]}: {_SWALLOWED}: a stray quotation mark? "
+                f"{Set('study.quoting', 'none')} takes quotation marks for characters like others, "
+                f"{Set('study.quoting', 'standard')} takes the field as it is",
                 source=path,
             )
         notes.append(Note(f"rows in which {_SWALLOWED}; kept", len(swallowing), "warning"))
@@ -220,15 +232,15 @@ def _decoded(content: bytes, path: Path, encoding: str) -> tuple[str, list[Note]
     auto = encoding == "auto"
     encoding = ("utf-16" if marked else "utf-8") if auto else codecs.lookup(encoding).name
     try:
-        return decoded(content, path, encoding, hint="set study.encoding to the encoding of the table"), []
+        return decoded(content, path, encoding, hint=f"set {Set('study.encoding')} to the encoding of the table"), []
     except InputError as error:
         if not auto or marked:
             raise
-        where = str(error).partition(": ")[2].partition(";")[0]
+        where = error.problem.partition(";")[0]
     if not content.decode("utf-8", "ignore").isascii():
-        cure = "correct it and save the table as UTF-8, or study.encoding=cp1252 reads all as Windows-1252"
+        cure = f"correct it and save the table as UTF-8, or {Set('study.encoding', 'cp1252')} reads all as Windows-1252"
         raise InputError(f"{where}, though other lines are; {cure}", source=path)
-    said = f"table that {where}, read as Windows-1252; study.encoding says otherwise"
+    said = f"table that {where}, read as Windows-1252; {Set('study.encoding')} says otherwise"
     return _decoded(content, path, "cp1252")[0], [Note(said, 1, "warning")]
 
 
@@ -244,13 +256,13 @@ def _rows(reader: Iterator[list[str]], path: Path) -> Iterator[tuple[int, int, l
         problem = f"line {line}: {error}"
         if "unexpected end" in str(error):
             problem = f"line {end + 1}: a quotation mark begins a field there that never ends"
-        hint = "study.quoting=none takes quotation marks for characters like others"
+        hint = f"{Set('study.quoting', 'none')} takes quotation marks for characters like others"
         right = f"a quotation mark inside a quoted field is written twice, and {hint}"
         raise InputError(f"{problem}; {right}", source=path) from None
 
 
 def _width(row: list[str], header: list[str], line: int, path: Path, *, first: bool) -> InputError:
-    hint = "quote fields that hold the separator, or set study.separator"
+    hint = f"quote fields that hold the separator, or set {Set('study.separator')}"
     if first and len(row) == len(header) + 1:
         hint = "if the first is a row's name, write the table without them (R: row.names = FALSE); else " + hint
     return InputError(f"line {line}: has {len(row)} fields, the header {len(header)}; {hint}", source=path)

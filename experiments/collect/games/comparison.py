@@ -17,6 +17,7 @@ import numpy as np
 
 from shannon_game.estimators.comparison import optimal_report, round_reports, rounding_scheme, score
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Ask
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
 from shannon_game.experiments.collect.games.texts import item_places, marked_cuts, texts_of
 
@@ -42,7 +43,7 @@ class Comparison(Game):
         """Make a question of every selected item of a comparison study; its candidates keep their positions."""
         source = f"study {study.attrs.get('name')!r}"
         if "candidate_token" not in study:
-            problem = "has no candidates, which the comparison game needs; +exp=build_study draws some"
+            problem = f"has no candidates, which the comparison game needs; {Ask('build_study')} draws some"
             raise InputError(problem, source=source, field="game")
         models = study["model"].values.tolist()
         places = list(item_places(study))

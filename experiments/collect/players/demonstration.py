@@ -19,6 +19,7 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.comparison.terms import control_model
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.estimators.messages import Ask, Load, Set
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Answerer
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
@@ -77,7 +78,7 @@ def _world(study: xr.Dataset, settings: CollectSettings) -> World:
 
 def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[str, Crowd]:
     """Serve on a free port and let all players play every game of the settings."""
-    require_packages(("httpx",), "collect", source="experiment.players")
+    require_packages(("httpx",), "collect", source=Set("experiment.players"))
     settings = collection.settings
     found: dict[str, Crowd] = {}
     _refuse_repeat(collection, [f"{game}-{name}" for game in settings.game for name in players])
@@ -109,7 +110,7 @@ def _refuse_repeat(collection: Collection, names: list[str]) -> None:
     if there:
         url = collection.settings.database
         problem = f"is {url!r}, where these players have played before; name another one, or another seed= of the run"
-        raise InputError(problem, field="experiment.database")
+        raise InputError(problem, field=Set("experiment.database"))
 
 
 def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
@@ -215,6 +216,6 @@ def _summary(
     if table["perplexity"].notna().any():
         text += (
             " The table has equation 5 with two standard errors beside the truth. "
-            f"`+exp=human_loss` fits the model of participants to `study=collected study.url={settings.database}`."
+            f"`{Ask('human_loss')}` fits a model of participants to `{Load('collected', {'url': settings.database})}`."
         )
     return text

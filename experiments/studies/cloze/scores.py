@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
 from shannon_game.experiments.studies.files import read_bytes
@@ -59,9 +60,9 @@ class Contexts:
 
 def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
     """Look up ln p of each context's target in the file of a model."""
-    field = f"study.scores.{model}"
+    field = str(Set(f"study.scores.{model}"))
     if not any(contexts.targets):
-        raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
+        raise InputError(f"needs the targets of the contexts: {Set('study.columns.target', 'NAME')}", field=field)
     if file.path.suffix.lower() in _JSON_LINES:
         found, attached = _of_json_lines(file, contexts, field)
         notes = list[Note]()
@@ -123,17 +124,21 @@ def key_parts(table: Table) -> dict[str, NDArray[np.object_]]:
     return parts
 
 
+def _names_column(what: str) -> str:
+    return f"{Set(f'study.scores.NAME.columns.{what}', 'NAME')} says which one it is"
+
+
 def _table(file: ScoreFile, contexts: Contexts, model: str) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
     columns |= {"model": file.columns.model} if file.columns.model else {}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
-    table = table.named(columns, ScoreColumns.types(), hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    table = table.named(columns, ScoreColumns.types(), hint=_names_column)
     if "model" in table:
         names = table["model"]
         if model not in names.tolist():
             raise table.error(
-                f"has no row of {shown(model)}, only of {some_of(dict.fromkeys(names.tolist()))}", "model"
+                f"has no row of {shown(model)}, only of {some_of(list(dict.fromkeys(names.tolist())))}", "model"
             )
         table = table.take(np.flatnonzero(names == model))
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
