@@ -68,7 +68,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
     path = written(tmp_path, table)
     study = cloze_table(path=path, columns=SHARES)
     assert "response_count" not in study
-    np.testing.assert_allclose(study["response_proportion"].to_numpy(), [0.33, 0.33, 0.33, 0.6, 0.2])
+    np.testing.assert_allclose(study["response_proportion"].to_numpy(), [0.33, 0.33, 0.33, 0.6, 0.2, 0.2])
     (text,) = [text for text in texts(study) if "do not sum to 1" in text]
     assert "'b' sums to 0.8" in text
     rules = WORD_RULES["clean"]
