@@ -59,10 +59,11 @@ def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Float
         weights = weights * growth
         weights /= weights.sum()
     # steps come near a weight of 0 and never there; without the source it must not be missed
-    kept = np.where((growth < 1) & (weights < _NEARLY_NONE), 0, weights)
+    kept: FloatArray = np.where((growth < 1) & (weights < _NEARLY_NONE), 0, weights)
     mixed = q @ (kept / kept.sum())
     if (mixed > 0).all() and ((q / mixed[:, None]).mean(axis=0)[kept == 0] < 1).all():
-        return kept / kept.sum()
+        kept /= kept.sum()
+        return kept
     return weights
 
 

@@ -137,7 +137,7 @@ def _losses(
 
 def _infinite(contexts: pd.DataFrame) -> list[str]:
     own = contexts.set_index(["model", "item"]).filter(like="loss_")
-    bad = np.isinf(own).any(axis=1)
+    bad = np.isinf(own.to_numpy()).any(axis=1)
     if not bad.any():
         return []
     (model, item), *_ = own.index[bad]

@@ -109,7 +109,8 @@ def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, colu
     index = place_index(table.ids("document"), table.numbers("word_num", kind="whole"))
     rows = pd.DataFrame({"word": table.filled("word"), "nats": table.numbers(column, empty=True)}, index)
     cure = "should be 0 or more; are these log-probabilities? surprisal is minus their value"
-    table.refuse((rows["nats"] < -_ROUNDED).to_numpy(), column, cure, rows["nats"].map("{:g}".format).to_numpy())
+    low = (rows["nats"] < -_ROUNDED).to_numpy() & ~(rows["nats"] > _ROUNDED).any()
+    table.refuse(low, column, cure, rows["nats"].map("{:g}".format).to_numpy())
     rows["nats"] *= np.log(2) if column.endswith("bits") else 1
     again = rows.assign(model=model).set_index("model", append=True).index.duplicated()
     table.refuse(again, "word_num", "is there twice for a model")

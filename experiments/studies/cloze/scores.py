@@ -148,9 +148,9 @@ def _table(file: ScoreFile, contexts: Contexts, model: str) -> tuple[dict[str, l
     parts = (part.tolist() for part in key_parts(table).values())
     for *key, word, value in zip(*parts, table["word"].tolist(), values.tolist(), strict=True):
         rows.setdefault("\x1f".join(key), []).append((word, value))
-    for key, scored in rows.items():
+    for context, scored in rows.items():
         if _scored_again(scored):
-            raise _twice(key.replace("\x1f", " "), scored[0][0], file)
+            raise _twice(context.replace("\x1f", " "), scored[0][0], file)
     return rows, table.notes
 
 

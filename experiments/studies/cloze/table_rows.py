@@ -245,7 +245,7 @@ def _with_other_words(people: pd.DataFrame, items: _Items) -> tuple[pd.DataFrame
     first = people.drop_duplicates("item").set_index("item")
     other = first.loc[np.repeat(lacking.index.to_numpy(), number)].reset_index()
     other = other.assign(response=words, word=words, weight=np.repeat((lacking / number).to_numpy(), number))
-    worst = items.keys[int(lacking.idxmax())][-60:]
+    worst = items.keys[int(lacking.index[int(lacking.argmax())])][-60:]
     text = f"contexts whose proportions do not sum to 1; the rest is {OTHER} ({worst!r} lacks {lacking.max():.3g})"
     return pd.concat([people, other[people.columns]], ignore_index=True), [Note(text, len(lacking), "warning")]
 
