@@ -53,9 +53,9 @@ def validate_documents_study(study: Dataset) -> Dataset:
         raise InputError(problem, source=source, field="document_number")
     for name in ("document", "text", "split"):
         for document, value in zip(study["document"].values.tolist(), study[name].values.tolist(), strict=True):
-            problem = _string_problem(value)
-            if problem is not None:
-                raise InputError(f"{problem} at document {document!r}", source=source, field=name)
+            what = _string_problem(value)
+            if what is not None:
+                raise InputError(f"{what} at document {document!r}", source=source, field=name)
     if "token" in study:
         _check_tokens(study, source)
     return study

@@ -12,9 +12,9 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import for_command
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.harness.kinds import checked_study
-from shannon_game.experiments.harness.messages import from_command
 from shannon_game.experiments.harness.registry import Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
@@ -41,10 +41,10 @@ class Job:
     settings: Settings
     study: xr.Dataset
 
+    @for_command()
     def run(self) -> ExperimentResult:
         """Answer the question."""
-        with from_command():
-            return self.experiment(self.study, self.settings)
+        return self.experiment(self.study, self.settings)
 
 
 def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
@@ -59,6 +59,7 @@ ConfigStore.instance().store(name="open_nodes", node=DictConfig(_NODES))
 OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
 
 
+@for_command()
 def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | None = None) -> Job:
     """Import the experiment, check its settings, load its study; in this order, the cheap mistakes first."""
     entry = entry_of(cfg.experiment, what="experiment")
@@ -72,11 +73,11 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
     # a plan of a collection names its study itself: report and status are of that one
     study_of = getattr(settings, "study_of", None)
     if study_of is not None:
-        with from_command():
-            study = study_of(study)
+        study = study_of(study)
     return Job(entry, function, settings, study)
 
 
+@for_command()
 def experiment_settings(
     function: Experiment[Any], cfg: DictConfig, given: dict[str, Any], overrides: Iterable[str] = ()
 ) -> Settings:
@@ -128,6 +129,7 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
             )
 
 
+@for_command()
 def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: str = "") -> xr.Dataset:
     """Load the study that a config asks for."""
     entry = entry_of(node, what="study")
@@ -138,8 +140,7 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
         problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}: {options}"
         raise InputError(problem, source="settings", field="study")
     function: Any = load_target(entry, what="study")
-    with from_command():
-        study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
+    study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
     study = checked_study(study, entry.kinds, f"study={entry.name}")
     if kinds and study.attrs[KIND] not in kinds:
         problem = f"is {entry.name!r}, which gave a {study.attrs[KIND]} study; {needed}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.schema import KIND, is_dataset
-from shannon_game.experiments.harness.messages import makers
+from shannon_game.experiments.harness.shipped import makers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,7 +39,7 @@ def checked_study(study: xr.Dataset, kinds: Collection[str], asked_by: str) -> x
     kind = study.attrs.get(KIND, next(iter(kinds)) if len(kinds) == 1 else None)
     if kind is None and not kinds:
         return study
-    if kind not in (kinds or KINDS):
+    if not isinstance(kind, str) or kind not in (kinds or KINDS):
         given = "the study does not say its kind, which its validator writes" if kind is None else f"is {kind!r}"
         problem = f"{given}; {asked_by} takes {' or '.join(kinds or KINDS)}{made}"
         raise InputError(problem, source=f"study {study.attrs.get('name', '(unnamed)')!r}", field=KIND)

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.display import INVISIBLE
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import Note, objects, shown
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # joiners matter inside a name only
 _EDGES = re.compile(r"^[\s\u200c\u200d]+|[\s\u200c\u200d]+$")
 _SPACE = re.compile(r"[^\S\x00-\x7f]")
+_WHOLE = re.compile(r"0*([0-9]+)(?:\.0*)?")
 # the marks with which the vocabularies of language models write a space
 _LEADS = " \u0120\u2581"
 # a point or a comma of a decimal number, or of thousands
@@ -44,7 +46,7 @@ def folded(text: str) -> str:
 
 
 def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.object_], list[Note]]:
-    """Fold the names of a column, and note which were changed, which became one, and which differ only in case."""
+    """Fold the names of a column, and note which were changed, which became one, and which differ in case or zeros."""
     code, given = pd.factorize(texts)
     names = [folded(text) for text in given]
     notes = []
@@ -60,18 +62,23 @@ def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.obje
         notes.append(Note(text, n_cells, "warning" if joined else "info"))
     cases: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        cases.setdefault(name.casefold(), []).append(name)
+        whole = _WHOLE.fullmatch(name)
+        cases.setdefault(whole[1] if whole else name.casefold(), []).append(name)
     alike = [group for group in cases.values() if len(group) > 1]
     if alike:
-        text = f"names of column {column} that differ only in case, kept apart: {' and '.join(map(repr, alike[0][:2]))}"
+        what = "in zeros" if alike[0][0][:1].isdecimal() else "in case"
+        text = f"names of column {column} that differ only {what}, kept apart: {' and '.join(map(repr, alike[0][:2]))}"
         notes.append(Note(text, len(alike), "warning"))
     return objects(names)[code] if names else texts, notes
 
 
 def read_numbers(
     texts: NDArray[np.object_], where: Callable[[int], str], *, decimal: str, whole: bool
-) -> tuple[NDArray[np.float64], list[tuple[str, int]], tuple[int, str] | None]:
-    """Numbers as people write them, NaN for what is none; what was read how; the first cell that may be two numbers."""
+) -> tuple[NDArray[np.float64], list[tuple[str, int]], tuple[int, str, str] | None]:
+    """Numbers as people write them, NaN for what is none; what was read how; the first cell that may be two.
+
+    Such a cell has a place, what is wrong, and the setting that says which number it is.
+    """
     plain = [text.strip() if text.isascii() else _plain(text) for text in texts.tolist()]
     found = np.array(pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce"), dtype=float)
     signed = {at: text for at, text in enumerate(plain) if text and not text.isdecimal()}
@@ -83,7 +90,7 @@ def read_numbers(
     shown_by = {sign: at for at, sign in certain.items()}
     if decimal == "auto" and len(shown_by) == 2:
         other = f"{shown(texts[shown_by['.']])} in {where(shown_by['.'])}"
-        return found, [], (shown_by[","], f" and {other}; write all numbers with a point, or all with a comma")
+        return found, [], (shown_by[","], f" and {other}; write all numbers with a point, or all with a comma", "")
     point = {"point": ".", "comma": ","}.get(decimal) or next(iter(shown_by), None)
     if either and point is None:
         at, sign = next(iter(either.items()))
@@ -91,13 +98,14 @@ def read_numbers(
         usual = len(either) == sum(map(bool, plain)) or not any(plain[each].endswith("0") for each in either)
         if whole or "," in either.values() or not usual:
             two = f"{plain[at].replace(sign, '')} or {float(plain[at].replace(sign, '.')):g}"
-            return found, [], (at, f", which may be {two}; study.decimal=point or comma says which")
+            return found, [], (at, f", which may be {two}", f"; {Set('study.decimal', 'point')} or comma says which")
         point = "."
     for at, sign in fraction.items():
         if sign == point:
             found[at] = float(plain[at].replace(sign, "."))
         elif at not in either:
-            return found, [], (at, f", has a {'point' if sign == '.' else 'comma'}, but study.decimal is {decimal}")
+            problem = f", has a {'point' if sign == '.' else 'comma'}, but {Set('study.decimal')} is {decimal}"
+            return found, [], (at, problem, "")
     thousands = [at for at, (sign, rest) in grouped.items() if sign != point and rest in (None, point)]
     for at in thousands:
         found[at] = float(plain[at].replace(grouped[at][0], "").replace(",", "."))
@@ -118,7 +126,7 @@ def same_words(table: Table, said: NDArray[np.object_], target: NDArray[np.objec
     if match == "folded":
         said, target = bare(said), bare(target)
         return np.asarray(said == target, dtype=bool)
-    said, target = composed(said), composed(target)
+    said, target = one_mark(composed(said), composed(target))
     if other_lead(said.tolist(), target.tolist()):
         said, target = without_lead(said), without_lead(target)
         text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
@@ -135,8 +143,20 @@ def composed(texts: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def bare(texts: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Words without outer spaces and letter case."""
-    return objects([folded(text).casefold() for text in texts.tolist()])
+    """Words without outer spaces, or marks of one, and letter case."""
+    return objects([folded(text.lstrip(_LEADS)).casefold() for text in texts.tolist()])
+
+
+def one_mark(*columns: NDArray[np.object_]) -> tuple[NDArray[np.object_], ...]:
+    """Tokens whose first space is a space, where some have the mark of one vocabulary and others a space or another."""
+    if len({text[0] for each in columns for text in each.ravel().tolist() if text and text[0] in _LEADS}) < 2:
+        return columns
+    return tuple(
+        objects([" " + text[1:] if text and text[0] in _LEADS else text for text in each.ravel().tolist()]).reshape(
+            each.shape
+        )
+        for each in columns
+    )
 
 
 def other_lead(given: Sequence[str], tokens: Sequence[str], *, share: float = 0) -> bool:

@@ -14,6 +14,7 @@ from shannon_game.estimators.cloze.study import CLOZE, SAMPLES, model_names
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import objects
 
 # sources of words that were scored because people gave them, and because they stand in the text
@@ -136,8 +137,8 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
     for player in players:
         if player.name in before:
             fix = f"name the live one differently (models.{player.model}.name=...), or leave the study's out"
-            problem = f"{player.name!r} is a model of the study too; {fix} (experiment.keep_models=false)"
-            raise InputError(problem, source="settings", field="model")
+            problem = f"{player.name!r} is a model of the study too; {fix} ({Set('experiment.keep_models', False)})"
+            raise InputError(problem, field=Set("model"))
     has_models = "entry" in study.dims
     words = {str(text): place for place, text in enumerate(study["word_text"].to_numpy().tolist())}
     sources = {str(name): place for place, name in enumerate(study["source"].to_numpy() if has_models else [])}
@@ -170,6 +171,6 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
         data[name] = name.partition("_")[0], np.concatenate([old, np.array(values, dtype=np.int64)])
     rest = without_models(study).drop_vars(["word_text", "word_number"], errors="ignore")
     names = [*before, *(player.name for player in players)]
-    coords = {"model": ("model", objects(names)), "source": ("source", objects(list(sources)))}
+    coords: dict[str, Any] = {"model": ("model", objects(names)), "source": ("source", objects(list(sources)))}
     coords["word_number"] = ("word", np.arange(len(words)))
     return rest.assign_coords(coords).assign(data)

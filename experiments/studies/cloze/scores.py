@@ -8,7 +8,7 @@ a table (CSV, Parquet)    one row per word or token with its value, such as the 
 ``.jsonl`` of lists       one line per context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
                           ``token_score()`` of minicons gives them (ln p by default)
 ``.jsonl`` of objects     ``samples_TASK_TIME.jsonl`` of lm-evaluation-harness (``--log_samples``), requests of the kind
-                          loglikelihood: a context, a continuation, and ln p of all its tokens
+                          loglikelihood: a context, a continuation, and ln p of all its tokens; or one list of them
 ========================  ===========================================================================================
 """
 
@@ -25,16 +25,17 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
-from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_lines, objects
+from shannon_game.experiments.studies.files import read_bytes, regular_file
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_records, objects, shown, some_of
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
 
 # tokens and their values
 _SCORED = TypeAdapter(list[tuple[Text, Real]])
-_JSON_LINES = (".jsonl", ".ndjson")
+_JSON = (".json", ".jsonl", ".ndjson")
 _NATS_PER_BIT = math.log(2)
 # R writes the first word of a sentence, of which nothing is known, like this
 _UNKNOWN = ("", "NA", "nan", "NaN", "None")
@@ -59,14 +60,15 @@ class Contexts:
 
 def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
     """Look up ln p of each context's target in the file of a model."""
-    field = f"study.scores.{model}"
+    field = str(Set(f"study.scores.{model}"))
+    regular_file(file.path, field=field)
     if not any(contexts.targets):
-        raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
-    if file.path.suffix.lower() in _JSON_LINES:
-        found, attached = _of_json_lines(file, contexts, field)
+        raise InputError(f"needs the targets of the contexts: {Set('study.columns.target', 'NAME')}", field=field)
+    if file.path.suffix.lower() in _JSON:
+        found, attached = _of_json(file, contexts, field)
         notes = list[Note]()
     else:
-        rows, notes = _table(file, contexts)
+        rows, notes = _table(file, contexts, model)
         found, attached = _of_words(rows, contexts)
     known = np.isfinite(found)
     if not known.any():
@@ -123,11 +125,23 @@ def key_parts(table: Table) -> dict[str, NDArray[np.object_]]:
     return parts
 
 
-def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
+def _names_column(what: str) -> str:
+    return f"{Set(f'study.scores.NAME.columns.{what}', 'NAME')} says which one it is"
+
+
+def _table(file: ScoreFile, contexts: Contexts, model: str) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
+    columns |= {"model": file.columns.model} if file.columns.model else {}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
-    table = table.named(columns, ScoreColumns.types(), hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    table = table.named(columns, ScoreColumns.types(), hint=_names_column)
+    if "model" in table:
+        names = table["model"]
+        if model not in names.tolist():
+            raise table.error(
+                f"has no row of {shown(model)}, only of {some_of(list(dict.fromkeys(names.tolist())))}", "model"
+            )
+        table = table.take(np.flatnonzero(names == model))
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
     table = replace(table, cells=table.cells.assign(value=objects(known)))
     values = _nats(table["value"], file, table.where)
@@ -135,7 +149,28 @@ def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[st
     parts = (part.tolist() for part in key_parts(table).values())
     for *key, word, value in zip(*parts, table["word"].tolist(), values.tolist(), strict=True):
         rows.setdefault("\x1f".join(key), []).append((word, value))
+    for context, scored in rows.items():
+        if _scored_again(scored):
+            raise _twice(context.replace("\x1f", " "), scored[0][0], file)
     return rows, table.notes
+
+
+def _scored_again(scored: Sequence[tuple[str, float]]) -> bool:
+    """Whether the same words, as a whole or each, follow one another with other values."""
+    words = [word for word, _ in scored]
+    for size in range(1, len(words) // 2 + 1):
+        times = len(words) // size
+        whole = words == words[:size] * times and list(scored) != [*scored[:size]] * times
+        each = words == [word for word in words[::times] for _ in range(times)]
+        if whole or (each and len(set(scored)) > len(set(words))):
+            return True
+    return False
+
+
+def _twice(context: str, word: str, file: ScoreFile) -> InputError:
+    problem = f"has other values again for {shown(word)} and what follows in context {shown(context[-60:])}"
+    cure = "leave one, or name the column of the model (columns.model of the scores)"
+    return InputError(f"{problem}; of two models or runs? {cure}", source=file.path, field=file.columns.value)
 
 
 def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:
@@ -156,11 +191,12 @@ def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[n
     return found
 
 
-def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
-    found = list(json_lines(read_bytes(file.path), file.path))
+def _of_json(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
+    content = read_bytes(file.path)
+    found = [(f"{file.path}, {where}", record) for where, record in json_records(content, file.path)]
     records = [record for _, record in found]
     if records and all(isinstance(record, dict) for record in records):
-        return _of_harness(found, contexts), 0
+        return _of_harness(found, contexts, file), 0
     if len(records) != len(contexts.keys) or not all(isinstance(record, list) for record in records):
         problem = f"has {len(records)} lines for {len(contexts.keys)} contexts; it should have one list a context"
         raise InputError(problem, source=file.path, field=field)
@@ -172,11 +208,14 @@ def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDA
     return _of_words(rows, contexts)
 
 
-def _of_harness(records: Sequence[tuple[str, Mapping[str, Any]]], contexts: Contexts) -> NDArray[np.float64]:
+def _of_harness(
+    records: Sequence[tuple[str, Mapping[str, Any]]], contexts: Contexts, file: ScoreFile
+) -> NDArray[np.float64]:
     known: dict[tuple[str, str], float] = {}
     for place, record in records:
         for context, continuation, logprob in _requests(record, place):
-            known[folded(context), _bare(continuation)] = logprob
+            if known.setdefault((folded(context), _bare(continuation)), logprob) != logprob:
+                raise _twice(context, continuation, file)
     pairs = zip(contexts.texts, contexts.targets, strict=True)
     return np.array([known.get((folded(text), _bare(target)), math.nan) for text, target in pairs])
 

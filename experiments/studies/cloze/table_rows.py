@@ -16,6 +16,7 @@ from shannon_game.estimators.cloze import validate_cloze_study
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.answers import answer_notes
 from shannon_game.experiments.studies.cloze.rows import cloze_dataset
@@ -28,10 +29,8 @@ from shannon_game.experiments.studies.plain_table import Table
 # words that files only score stand under the same name in the published files
 _TARGETS = "corpus"
 _JOIN = "\x1f"
-_BLANK = (
-    "blank answers (empty, null, or listed in study.missing), kept as blank strings; distributions leave them out "
-    "unless the word rules keep them (experiment.words.blank=keep)"
-)
+OTHER = "another_word"
+"""Answer that stands for those that published shares leave out."""
 _SAME_ANSWER = ["item", "model", "participant_group", "response"]
 
 
@@ -55,18 +54,21 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     blank = (rows["response"].str.strip() == "") | rows["response"].isin(settings.missing)
     rows["word"] = rows["response"].where(~blank, "")
     people, of_models = rows[rows["model"] == ""], rows[rows["model"] != ""]
+    rest = list[Note]()
+    if "proportion" in table and settings.proportions == "another_word":
+        people, rest = _with_other_words(people, items)
     if not len(people):
         raise InputError("holds no human answer: every row names a model", source=table.source)
     models, scored = _with_scores(of_models, table, settings, items)
     # words of people and of models in the order of the table, then those that were only scored
-    words = pd.factorize(pd.concat([rows["word"], models.loc[models["source"] == 1, "word"]]))[1]
+    words = pd.factorize(pd.concat([rows["word"], people["word"], models.loc[models["source"] == 1, "word"]]))[1]
     arrays = _of_people(table, people, words)
     answered = np.isin(np.arange(len(items)), arrays["response_item"])
     if not answered.all():
         first = items.keys[int(np.argmin(answered))]
         problem = f"{int((~answered).sum())} contexts have no human answer, the first is {first[-60:]!r}"
         raise InputError(f"{problem}; leave them out", source=table.source)
-    found = [*table.notes, *notes]
+    found = [*table.notes, *notes, *rest]
     if "response_proportion" in arrays:
         found += _proportions(table, arrays, items, settings)
     if len(models):
@@ -84,7 +86,11 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     repeats = int(people.duplicated(["item", "participant"]).sum()) if "participant" in table else 0
     again = int(pd.Series(items.arrays["context"]).duplicated(keep=False).sum()) if "context" in table else 0
     counted = counting(
-        Note(_BLANK, int(blank.sum())),
+        Note(
+            f"blank answers (empty, null, or listed in {Set('study.missing')}), kept as blank strings; distributions "
+            f"leave them out unless the word rules keep them ({Set('experiment.words.blank', 'keep')})",
+            int(blank.sum()),
+        ),
         Note("rows without a context, a weight or a participant, left out", incomplete, "warning"),
         Note("further answers of a participant to the same context, all kept", repeats, "warning"),
         Note("contexts with the same text as another one and an id of their own, kept apart", again),
@@ -107,7 +113,7 @@ def _complete_rows(table: Table, settings: ClozeRowSettings) -> tuple[_Items, pd
     def complete(rows: pd.DataFrame, bad: NDArray[np.bool_], problem: str) -> pd.DataFrame:
         if bad.any() and not settings.drop_incomplete:
             where = table.where(int(rows.index[int(np.argmax(bad))]))
-            hint = "study.drop_incomplete=true leaves such rows out"
+            hint = f"{Set('study.drop_incomplete', True)} leaves such rows out"
             raise InputError(f"{where}: {problem}; {hint}", source=table.source)
         return rows[~bad].copy()
 
@@ -227,6 +233,23 @@ def _with_scores(
     return pd.concat(parts, ignore_index=True) if notes else drawn, notes
 
 
+def _with_other_words(people: pd.DataFrame, items: _Items) -> tuple[pd.DataFrame, list[Note]]:
+    """What the shares of a context lack, as the fewest other words that are all rarer than its best answer."""
+    shares = people[people["share"]].groupby("item")["weight"].agg(["sum", "max"])
+    lacking = (1 - shares["sum"])[(shares["sum"] < 1 - SUM_SLACK) & (shares["max"] > 0)]
+    if lacking.empty:
+        return people, []
+    number = np.floor(lacking / shares["max"][lacking.index] + 1e-9).astype(int) + 1
+    nth = np.concatenate([np.arange(1, n + 1) for n in number])
+    words = [OTHER if n == 1 else f"{OTHER}_{n}" for n in nth.tolist()]
+    first = people.drop_duplicates("item").set_index("item")
+    other = first.loc[np.repeat(lacking.index.to_numpy(), number)].reset_index()
+    other = other.assign(response=words, word=words, weight=np.repeat((lacking / number).to_numpy(), number))
+    worst = items.keys[int(lacking.index[int(lacking.argmax())])][-60:]
+    text = f"contexts whose proportions do not sum to 1; the rest is {OTHER} ({worst!r} lacks {lacking.max():.3g})"
+    return pd.concat([people, other[people.columns]], ignore_index=True), [Note(text, len(lacking), "warning")]
+
+
 def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
     asked = models.groupby(["item", "model"], sort=False)
     entries = models[~models.duplicated(["item", "model"])]
@@ -255,7 +278,9 @@ def _proportions(
         # 0.6 and 0.4 of a hundred; a single answer of 1 % may be what people gave
         first = items.keys[int(np.argmax(fractions))]
         problem = f"the percentages of {int(fractions.sum())} contexts sum to 1, the first is {first[-60:]!r}; are"
-        problem += " these fractions? write all proportions on one scale; study.percent=true reads percentages"
+        problem += (
+            f" these fractions? write all proportions on one scale; {Set('study.percent', True)} reads percentages"
+        )
         raise table.error(problem, "proportion")
     off = np.abs(sums - 1) > SUM_SLACK
     if off.any():
@@ -263,7 +288,7 @@ def _proportions(
         text = f"{items.keys[worst][-60:]!r} sums to {sums[worst]:.4g}"
         if settings.proportions == "refuse":
             problem = f"the proportions of {int(off.sum())} contexts do not sum to 1, {text}"
-            raise table.error(f"{problem}; study.proportions=rescale keeps them", "proportion")
+            raise table.error(f"{problem}; {Set('study.proportions', 'rescale')} keeps them", "proportion")
         text = f"contexts whose proportions do not sum to 1, rescaled by every analysis; {text}"
         notes.append(Note(text, int(off.sum()), "warning"))
     if settings.n_answers is not None:
