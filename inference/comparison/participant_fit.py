@@ -17,7 +17,7 @@ which tokens were true, and the loss of that belief itself if people are calibra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,11 +39,18 @@ from shannon_game.inference.comparison.participant_gap import (
 )
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
-from shannon_game.inference.posterior.gaussian import QUICK, Gaussian, Program, Spread, fit_gaussian, nuts
+from shannon_game.inference.posterior.gaussian import QUICK, Gaussian, Program, fit_gaussian, nuts
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.latent_words import draw_words
 from shannon_game.models.comparison.participant_data import ParticipantData
-from shannon_game.models.comparison.participants import ParticipantPriors, participant_model, set_windows
+from shannon_game.models.comparison.participants import (
+    Law,
+    ParticipantPriors,
+    law_words,
+    participant_model,
+    set_windows,
+)
+from shannon_game.models.comparison.reports import ReportLikelihood
 
 ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
@@ -73,12 +80,6 @@ DESCRIPTIONS = {
 }
 """What variables of the posterior are."""
 
-SPREADS = (
-    Spread("slope_sd_log__", "log_slope_zerosum__"),
-    Spread("bias_sd_log__", "bias_own"),
-    Spread("noise_sd_log__", "noise_own", centred=False),
-)
-"""Standard deviations over participants."""
 OUTCOME_ITEMS = 60
 """Items with a comparison that outcomes need to fix the scale; in studies of 20 only 8 of 15 intervals held."""
 _SCALES = (0.05, 20.0)
@@ -235,6 +236,8 @@ def fit_participants(
     priors: ParticipantPriors | None = None,
     anchor: Anchor | None = None,
     covariates: pd.DataFrame | None = None,
+    report: str | ReportLikelihood = "linear",
+    law: Law | None = None,
     draws: int = 120,
     tune: int = 20,
     chains: int = 4,
@@ -252,6 +255,8 @@ def fit_participants(
     anchor : Anchor, optional
         By default ``answers`` where people answered freely, else ``outcomes``.
     covariates : pandas.DataFrame, optional
+        See :func:`shannon_game.models.participant_model`.
+    report, law
         See :func:`shannon_game.models.participant_model`.
     draws, tune, chains : int
         Draws of each chain of PyMC's NUTS, from the Gaussian around the mode, and how many are left out before them.
@@ -282,7 +287,8 @@ def fit_participants(
     anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
     rng = np.random.default_rng(seed)
     scale = None if anchor.name == "answers" or data.is_player else anchor.k0
-    compiled = Compiled(participant_model(data, p, k0=scale, covariates=covariates), data)
+    model = participant_model(data, p, k0=scale, covariates=covariates, report=report, law=law)
+    compiled = Compiled(model, data)
     if anchor.name == "outcomes" and scale is not None:
         for _ in range(_ROUNDS):
             belief = compiled.at(scale).belief(_FIRST_DRAWS, rng)
@@ -362,7 +368,7 @@ class Compiled:
 
     def __init__(self, model: pm.Model, data: ParticipantData) -> None:
         self.data = data
-        self.program = Program(model, {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}, SPREADS)
+        self.program = Program(model, {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}, model.spreads)
         self.start: FloatArray | None = None
 
     def at(self, scale: float | None) -> Compiled:
@@ -371,7 +377,7 @@ class Compiled:
         if scale is not None:
             model.set_data("scale", scale)
         self.gaussian = fit_gaussian(
-            self.program, start=self.start, before=lambda x: set_windows(model, self.program.wanted(x))
+            self.program, start=self.start, before=lambda x: set_windows(model, lambda: self.program.wanted(x))
         )
         self.start = self.gaussian.mode
         return self
@@ -379,7 +385,7 @@ class Compiled:
     def belief(self, n: int, rng: np.random.Generator, gaussian: Gaussian | None = None) -> SharedBelief:
         """Draw the belief alone, by default at this fit's Gaussian."""
         points = (gaussian or self.gaussian).points(n, rng)
-        return self.belief_given([self.program.wanted(x) for x in points], rng)
+        return self.belief_given((self.program.wanted(x) for x in points), rng)
 
     def draws(self, rng: np.random.Generator, **lengths: Any) -> tuple[InferenceData, SharedBelief]:
         """Draws of the posterior, and of the belief given them."""
@@ -393,27 +399,27 @@ class Compiled:
             model.latent_inputs, inputs=model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
         values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
-        return idata, self.belief_given([wanted(*one) for one in zip(*values, strict=True)], rng)
+        return idata, self.belief_given((wanted(*one) for one in zip(*values, strict=True)), rng)
 
-    def belief_given(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:
-        """Draw the belief once given each of the inputs of the likelihood."""
+    def belief_given(
+        self, inputs: Iterable[list[Any]], rng: np.random.Generator, *, of_law: bool = False
+    ) -> SharedBelief:
+        """Draw the belief once given each of the inputs of the likelihood; `of_law`: as if nothing was answered."""
         model, data = self.program.model, self.data
-        op, table, grid = model.latent_words, model.table, model.grid
-        target = np.empty((len(inputs), data.item.size))
-        lambda_place = np.empty(target.shape, dtype=np.intp)
-        token = np.empty((len(inputs), data.token_item.size))
-        e, t = grid.e_values, grid.t_values
-        for at, one in enumerate(inputs):
-            t_place, lambda_place[at], e_place = draw_words(op, one, int(rng.integers(2**31)))
-            target[at], token[at] = t[t_place], e[e_place]
+        table, grid, drawn, laws = model.table, model.grid, [], []
+        for one in inputs:
+            seed = int(rng.integers(2**31))
+            drawn.append(law_words(model, one, seed) if of_law else draw_words(model.latent_words, one, seed))
+            laws.append(np.asarray(one[0], dtype=np.float32))
+        target, lambda_place, token = (np.stack(places) for places in zip(*drawn, strict=True))
         return SharedBelief(
             data=data,
-            target=target,
-            token=token,
-            law=np.stack([law for law, *_ in inputs]).astype(np.float32),
-            e=e,
+            target=grid.t_values[target],
+            token=grid.e_values[token],
+            law=np.stack(laws),
+            e=grid.e_values,
             rest_bin=table.rest_bin,
-            silence=table.silence,
+            silence=np.ones_like(table.silence) if of_law else table.silence,
             lambda_place=lambda_place,
             noise=rng.normal(size=(*target.shape, 2)),
         )

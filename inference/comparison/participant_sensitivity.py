@@ -71,7 +71,6 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     if data.participant.size < 2:
         raise InputError("has one participant, without whom there is nothing", source=f"study {data.study!r}")
     model, whole, n = compiled.program.model, compiled.gaussian, 4 * max(n_draws // 4, 1)
-    inputs = compiled.program.wanted(whole.mode)
     seed = int(rng.integers(2**31))
 
     def gap(gaussian: Gaussian) -> FloatArray:
@@ -84,10 +83,13 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
         found: FloatArray = loss_gap(belief, temperature).mean(axis=1)
         return found
 
+    def wanted() -> list[FloatArray]:
+        return compiled.program.wanted(whole.mode)
+
     off = np.median(fit.gap_nats) - np.median(gap(whole))
     for number, name in enumerate(data.participant.tolist()):
         others = data.row_participant != number
-        set_windows(model, inputs, data=with_rows(data, others))
+        set_windows(model, wanted, data=with_rows(data, others))
         without = gap(replace(whole, mode=nearby_mode(compiled.program, whole))) + off
         yield WithoutOne(str(name), int((~others).sum()), without)
-    set_windows(model, inputs)
+    set_windows(model, wanted)
