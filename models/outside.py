@@ -38,3 +38,4 @@ class OutsideLikelihood:
         None
     )
     constant: Callable[[], Mapping[str, NDArray[Any]]] | None = None
+    mode: Any = None  # how PyTensor compiles what is asked of this model

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,26 @@ DESCRIPTIONS = {
     "noise": "standard deviation of the noise of a participant's log-odds, nats",
     "lapse": "probability that a report has nothing to do with the belief",
     "half": "share of lapses that are 50%",
+    "log_k0": "logarithm of k0",
+    "log_noise": "logarithm of the typical noise",
+    "log_slope": "a participant's ln slope less that of k0",
+    "bias_own": "a participant's bias less the mean of the biases, nats",
+    "noise_own": "a participant's ln noise less the typical one, in standard deviations",
+    "logit_lapse": "logit of the typical lapse rate",
+    "slope_effect": "effect of a covariate on ln slope",
+    "bias_effect": "effect of a covariate on the bias, nats",
+    "noise_effect": "effect of a covariate on ln noise",
+    "lapse_effect": "effect of a covariate on the logit of the lapse rate",
+    "lapse_sd": "standard deviation over participants of the logit of the lapse rate",
+    "lapse_own": "logit of a participant's lapse rate less the typical one",
+    "bias_mean": "mean of the biases, nats",
+    "pull": "share of one half in the probability that is reported",
+    "gamma": "exponent of the weighting of probabilities",
+    "gamma_share": "place of gamma between 0.3 and 1.2",
+    "weight": "how far a participant uses what is known of the generator",
+    "weight_mean": "mean weight of the generator",
+    "weight_sd": "standard deviation over participants of the weight of the generator",
+    "weight_own": "a participant's weight of the generator less the mean",
     "slope_sd": "standard deviation over participants of ln slope",
     "bias_sd": "standard deviation over participants of the bias, nats",
     "noise_sd": "standard deviation over participants of ln noise",
@@ -76,12 +97,22 @@ DESCRIPTIONS = {
     "law_slope": "slope of log-ratios on ln g",
     "target_mean": "mean log-ratio of targets at ln g = -4, nats",
     "target_slope": "slope of targets' log-ratios on ln g",
+    "law_slope_common": "change of that slope above ln g = -2.5",
+    "law_slope_rare": "change of that slope below ln g = -7",
+    "spread_slope": "change of ln spread per nat of ln g",
+    "entropy_slope": "change of the slope on ln g per nat of the generator's entropy",
+    "entropy_weight": "change per nat of entropy of the logit of words that people expect more",
+    "entropy_target": "change of the targets' mean log-ratio per nat of entropy",
+    "by_ratio": "heights of the law's bumps along the log-ratio",
+    "by_ratio_slope": "changes of these heights per nat of ln g",
+    "by_level": "heights of the law's bumps along ln g + e",
     "target_spread": "scale of targets' log-ratios, nats",
 }
 """What variables of the posterior are."""
 
 OUTCOME_ITEMS = 60
 """Items with a comparison that outcomes need to fix the scale; in studies of 20 only 8 of 15 intervals held."""
+_LOG_TAIL = 1.0
 _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
@@ -124,11 +155,15 @@ class ParticipantFit(Result):
     scale : float
         k0 at which the model was fitted; NaN where it is a parameter.
     idata : arviz.InferenceData
-        Its variable ``gap`` leaves out the discrepancies that :attr:`gap_nats` includes.
+        Its variable ``gap`` leaves out the discrepancies and the tail's scale that :attr:`gap_nats` includes.
     temperature : ndarray, shape (draw,)
         What the outcomes multiply log-ratios by; ones for other anchors.
     item_gap_nats : ndarray, shape (draw, item)
         Gap of each item at that temperature.
+    tail_scale : ndarray, shape (draw,)
+        What the belief on tokens never drawn is multiplied by. From comparisons alone the law puts too little there,
+        so that its logarithm is uniform from 0 to 1 and the gap's interval is a set (15 of 15 held-out studies inside,
+        7 without it); ones with free answers.
     discrepancy : ndarray, shape (draw, 2)
         Draws of what the law's form and items without any report or answer may be off by, nats.
     compiled : object
@@ -144,6 +179,7 @@ class ParticipantFit(Result):
     belief: SharedBelief
     temperature: FloatArray
     item_gap_nats: FloatArray
+    tail_scale: FloatArray
     discrepancy: FloatArray
     compiled: Compiled
 
@@ -172,7 +208,7 @@ class ParticipantFit(Result):
 
     def gap_at(self, k0: float) -> FloatArray:
         """Gap if the typical slope were `k0`, whatever the anchor, nats, (draw,)."""
-        return self._with_discrepancy(loss_gap(self.belief, self._fitted_k0 / k0))
+        return self._with_discrepancy(loss_gap(self.belief, self._fitted_k0 / k0, self.tail_scale))
 
     def _with_discrepancy(self, item_gap: FloatArray) -> FloatArray:
         uninformed = 1 - self.data.informed.mean()
@@ -339,8 +375,9 @@ def _drawn(
     if anchor.name == "outcomes" and not data.is_player:
         weight = rng.exponential(size=belief.target.shape)
         temperature = outcome_temperature(belief, weight, objective=anchor.objective)
-    item_gap = loss_gap(belief, temperature)
-    mean = item_gap.mean(axis=1).reshape(lengths["chains"], lengths["draws"])
+    mean = loss_gap(belief, temperature).mean(axis=1).reshape(lengths["chains"], lengths["draws"])
+    log_scale = 0.0 if data.has_answers else rng.uniform(0, _LOG_TAIL, belief.n_draws)
+    tail_scale = np.exp(log_scale * np.ones(belief.n_draws))
     gap = xr.Variable(("chain", "draw"), mean, {"description": DESCRIPTIONS["gap"]})
     posterior, stats = group(idata, "posterior").assign(gap=gap), group(idata, "sample_stats")
     checked = posterior[[name for name in CHECKED if name in posterior]]
@@ -357,7 +394,8 @@ def _drawn(
         ),
         belief=belief,
         temperature=temperature,
-        item_gap_nats=item_gap,
+        item_gap_nats=loss_gap(belief, temperature, tail_scale),
+        tail_scale=tail_scale,
         discrepancy=rng.normal(size=(belief.n_draws, 2)) * [priors.form, priors.uninformed],
         compiled=compiled,
     )
@@ -391,15 +429,18 @@ class Compiled:
         """Draws of the posterior, and of the belief given them."""
         idata = nuts(self.program, self.gaussian, rng, **lengths)
         posterior = group(idata, "posterior")
-        for name in posterior:
-            posterior[name].attrs["description"] = DESCRIPTIONS.get(str(name), "")
         draws = posterior.stack(sample=("chain", "draw"))  # noqa: PD013
         model = self.program.model
-        wanted = model.compile_fn(
+        values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
+        return idata, self.belief_given((self.inputs_of(*one) for one in zip(*values, strict=True)), rng)
+
+    @cached_property
+    def inputs_of(self) -> Any:
+        """Inputs of the likelihood as a function of the model's free variables."""
+        model = self.program.model
+        return model.compile_fn(
             model.latent_inputs, inputs=model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
-        values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
-        return idata, self.belief_given((wanted(*one) for one in zip(*values, strict=True)), rng)
 
     def belief_given(
         self, inputs: Iterable[list[Any]], rng: np.random.Generator, *, of_law: bool = False

@@ -3,7 +3,7 @@ r"""A posterior's mode, the Gaussian around it, and PyMC's NUTS with the Gaussia
 For models of a hundred parameters whose likelihood takes milliseconds. With PyMC's own diagonal metric NUTS takes
 hundreds of gradients a draw on the participant model, with this one fifteen.
 
-The mode of a joint posterior is no good place for the spread of parameters that are alike (``models.outside.Spread``): with n of
+The mode of a joint posterior is no good place for the spread of parameters that are alike (a ``Spread``): with n of
 them, each known with precision :math:`\lambda_i` from the data, the density of the spread s alone is about
 
 .. math:: p(s) \, \max_b p(b, \ldots \mid s) \prod_i (s^{-2} + \lambda_i)^{-1/2},

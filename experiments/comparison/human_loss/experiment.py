@@ -28,9 +28,12 @@ from shannon_game.experiments.comparison.human_loss.rows import (
 from shannon_game.experiments.comparison.human_loss.sentences import sentences
 from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants, whole_posterior
+from shannon_game.inference.comparison.participant_checks import alarms
 from shannon_game.inference.comparison.participant_fit import REPORTED
 from shannon_game.inference.comparison.participant_sensitivity import scaled_priors, unusual_participants
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.progress import advance
 from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
@@ -78,7 +81,7 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     else those of ``rounding``."""
     leave_out: Literal["auto"] | Names = "auto"
     """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
-    scale where the others have few there; [] makes no second analysis."""
+    scale, or at 50%, where the others have few there; [] makes no second analysis."""
     people: Text | None = None
     """Formula of what ln slope, bias and ln noise of participants depend on, such as "age + expertise": variables of
     the study's responses that every participant has one value of; covariates.csv has their effects."""
@@ -118,7 +121,8 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     cases += _people_cases(study, settings) if HUMAN in players else []
     with bayes.several_fits(len(cases), settings.sampler):
         fits = {case.name: fit for case in cases if (fit := _fit(case, settings)) is not None}
-        made = LossRows(study, control, settings, fits)
+        posteriors = _posteriors(cases, fits, settings)
+        made = LossRows(study, control, settings, fits, _alarms(cases, fits, settings))
         rows = list(made.rows(cases))
     table = made.table(rows)
     dataset = made.dataset(rows, table)
@@ -131,9 +135,31 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         text=sentences(table, dataset),
         warnings=(*bayes.unconverged(found), *made.problems, *_left_out(cases)),
         gate_failed=bayes.gate_failed(settings, {name: one for name, one in found.items() if PRIORS not in name}),
-        posteriors={case.file: fits[case.name].idata for case in cases if case.file and settings.save_posterior},
+        posteriors=posteriors,
         on_screen=main_rows(table)[list(_ON_SCREEN)].rename(columns=lambda name: _NAMES.get(name, name)),
     )
+
+
+def _posteriors(
+    cases: list[Case], fits: dict[str, ParticipantFit], settings: HumanLossSettings
+) -> dict[str, InferenceData]:
+    """Posteriors of people with all groups, by the names of their files."""
+    if not settings.save_posterior:
+        return {}
+    return {
+        case.file: whole_posterior(fits[case.name], seed=bayes.sampler_seed(settings.seed, f"predictive {case.name}"))
+        for case in cases
+        if case.file
+    }
+
+
+def _alarms(cases: list[Case], fits: dict[str, ParticipantFit], settings: HumanLossSettings) -> dict[str, list[str]]:
+    """What the checks of people say of the main fits, by the names of their cases."""
+    return {
+        case.name: alarms(case.data, fits[case.name].idata, rng_for(settings.seed, f"checks {case.name}"))
+        for case in cases
+        if case.file
+    }
 
 
 def _left_out(cases: list[Case]) -> list[str]:

@@ -132,9 +132,8 @@ def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentR
     everyone, outcomes, bridge = (result.table.iloc[at] for at in range(3))
     assert (everyone["anchor"], outcomes["anchor"]) == ("answers", "outcomes")
     assert_allclose(everyone["true_gap_nats"], outcomes["true_gap_nats"])
-    # whether the scales differ is said of the outcomes alone, by whether their interval holds that of the answers
-    assert everyone["agreement"] == bridge["agreement"] == ""
-    assert outcomes["agreement"] in {"does not contradict", "does NOT agree with"}
+    # people who share a belief ring no check
+    assert everyone["alarms"] == outcomes["alarms"] == bridge["alarms"] == ""
     found = scaled_bridge(study_pool(study)[0])
     assert_allclose(bridge["gap_median_nats"], found.gap_nats)
     assert_allclose(bridge["k0_median"], found.slope)

@@ -14,7 +14,6 @@ from shannon_game.models.comparison.participant_data import participant_data, wi
 from shannon_game.models.comparison.participants import Grid, ParticipantPriors, participant_model, set_windows
 from tests.estimators.comparison.comparison_studies import study_with_answers
 
-
 GIVEN: dict[str, dict[str, Any]] = {"answers": {}, "unknown answers": {}, "reports": {"k0": 0.7}, "player": {}}
 GOLDEN = {
     "answers": (-682.7698400783278, 102.94820000821453, 67.88813887916916),
@@ -56,7 +55,6 @@ def test_the_density_is_that_of_the_reference(kind: str) -> None:
 @pytest.mark.mcmc
 @pytest.mark.parametrize("report", ["prospect", "own_lapses", "equation_6"])
 def test_the_gradient_is_that_of_the_log_density(report: str) -> None:
-    """For likelihoods of every shape: of a value that all share, of participants' lapses, of what the generator says."""
     program, rng = coarse("unknown answers", report), np.random.default_rng(0)
     x = somewhere(program)
     gradient = program.density(x)[1]
