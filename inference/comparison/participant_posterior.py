@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.comparison.participant_fit import DESCRIPTIONS, Compiled, ParticipantFit
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, group, group_names
 from shannon_game.inference.posterior.gaussian import QUICK
 from shannon_game.inference.posterior.predictive import complete
-from shannon_game.models.comparison.participants import set_windows, single_answers
+from shannon_game.models.comparison.participants import drawn_places, set_windows, single_answers
 from shannon_game.models.outside import OutsideLikelihood
 
 _MARGIN = 3.0
@@ -167,7 +167,7 @@ class _Simulator:
         given = [values[rv.name] for rv in model.free_RVs]
         belief = compiled.belief_given([compiled.inputs_of(*given)], rng, of_law=self.of_law)
         model.drawn_log_odds.set_value(-belief.token_log_ratio[0, data.row_token])
-        found = {"reports": data.box_value[_places(self.function(*given)[3], rng)]}
+        found = {"reports": data.box_value[drawn_places(self.function(*given)[3], rng)]}
         kept = single_answers(data)
         if not kept.size:
             return found
@@ -179,9 +179,3 @@ class _Simulator:
         token = np.searchsorted(end, end[first[item]] + at, side="right") - 1
         named = np.where(token < first[item + 1], data.token_column[np.minimum(token, mass.size - 1)], -2)
         return found | {"answers": np.where(at < 0, -1, named)}
-
-
-def _places(probability: FloatArray, rng: np.random.Generator) -> IntArray:
-    total = probability.cumsum(axis=1)
-    found: IntArray = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1)
-    return found

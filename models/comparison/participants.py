@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import shared
 from scipy.special import gammaln
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
@@ -239,12 +239,12 @@ def participant_model(
         probability = (player if data.is_player else people)(who)
         quiet, never = _unanswered(of_words, table) if data.has_answers else (pt.zeros((data.item.size, 1)), None)
         words = LatentWords(*words_of(data, grid))
-        rows = {name: pytensor.shared(value, name=f"report_{name}") for name, value in row_values(data, words).items()}
+        rows = {name: _shared(value, f"report_{name}") for name, value in row_values(data, words).items()}
         here = _asked(rows, len(data.box_edges))
         inputs = [of_words, target, quiet, pt.maximum(probability(here), _LEAST_CHANCE)]
         found: Any = words(*inputs)
         pm.Potential("likelihood", found[0])
-        at = pytensor.shared(np.zeros(data.row_box.size), name="drawn_log_odds")
+        at = _shared(np.zeros(data.row_box.size), "drawn_log_odds")
         low, high = np.clip(data.box_edges, -_FAR, _FAR).T
         half = (np.arange(low.size) == data.half_box).astype(float)
         boxes = probability(replace(here, log_odds=at[:, None], low=low, high=high, at_half=half))
@@ -268,7 +268,13 @@ def _centred(data: ParticipantData, covariates: pd.DataFrame | None) -> FloatArr
     if covariates is None or data.is_player:
         return None
     x: FloatArray = covariates.loc[data.participant.tolist()].to_numpy(float)
-    return x - x.mean(axis=0)
+    centred: FloatArray = x - x.mean(axis=0)
+    return centred
+
+
+def _shared(value: Any, name: str) -> Any:
+    """What windows move: no data of the model, which belong to the posterior."""
+    return shared(value, name=name)  # type: ignore[no-untyped-call]
 
 
 def row_values(data: ParticipantData, op: LatentWords) -> dict[str, Any]:
@@ -296,11 +302,12 @@ def _pointwise(found: Any, data: ParticipantData, table: _Table, never: Any) -> 
     if not (kept := single_answers(data)).size:
         return terms
     item, token = data.answer_item[kept], data.answer_token[kept]
-    named = pt.concatenate([data.token_log_g - pt.log(found[6]), data.target_log_g - pt.log(found[7])])
+    both = [data.token_log_g - pt.log(found[6]), data.target_log_g - pt.log(found[7])]
+    named = pt.concatenate(both)  # type: ignore[no-untyped-call]
     by_token = named[np.where(token >= 0, token, data.token_item.size + item)]
     if never is not None and (token < -1).any():
         # the inverse of the rate of answers on tokens never drawn, under the posterior of ln lambda
-        other = -pt.log((found[3] * pt.exp(-table.log_lambda) / never).sum(axis=1))
+        other = -pt.log((found[3] * pt.exp(-table.log_lambda) / (never + 1e-30)).sum(axis=1))
         by_token = pt.switch(token < -1, other[item], by_token)
     return terms | {"answers": by_token - np.log(data.n_answers[item] - 1)}
 
@@ -484,11 +491,11 @@ def words_of(
     if data.n_answers.any():
         inverse = np.exp(-log_lambda)
     items = Items(t_first, t_size, z_first, z_size, *starts, grid.step, answers, inverse)
-    x, q = data.row_token, data.row_item
-    least = starts[1] - starts[0] + (t_first[q] - e_first[x] - e_size[x] + 1) * grid.step
+    token, of = data.row_token, data.row_item
+    least = starts[1] - starts[0] + (t_first[of] - e_first[token] - e_size[token] + 1) * grid.step
     reports = Reports(
-        first=np.searchsorted(x, np.arange(n_words + 1)).astype(np.intp),
-        log_odds=least + data.target_log_g[q] - data.token_log_g[x],
+        first=np.searchsorted(token, np.arange(n_words + 1)).astype(np.intp),
+        log_odds=least + data.target_log_g[of] - data.token_log_g[token],
     )
     return words, items, reports
 
@@ -531,14 +538,15 @@ def law_words(model: pm.Model, inputs: list[Any], seed: int) -> tuple[IntArray, 
     """Draw the grid places of every item's t and of every word's e from their laws, whatever was reported."""
     law, log_target = (np.asarray(one, dtype=float) for one in inputs[:2])
     rng = np.random.default_rng(seed)
+    t = drawn_places(np.exp(log_target - log_target.max(axis=1, keepdims=True)), rng)
+    return t, np.zeros(t.size, dtype=np.intp), drawn_places(law[model.table.token_bin], rng)
 
-    def places(probability: FloatArray) -> IntArray:
-        total = probability.cumsum(axis=1)
-        found: IntArray = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1)
-        return found
 
-    t = places(np.exp(log_target - log_target.max(axis=1, keepdims=True)))
-    return t, np.zeros(t.size, dtype=np.intp), places(law[model.table.token_bin])
+def drawn_places(probability: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw a place from every row of probabilities, which need not sum to one."""
+    total = probability.cumsum(axis=1)
+    found: IntArray = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1)
+    return np.minimum(found, probability.shape[1] - 1)
 
 
 def _window(probability: FloatArray, margin: int) -> tuple[IntArray, IntArray]:

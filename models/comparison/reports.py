@@ -156,7 +156,8 @@ class Asked:
     def box(self, mean: Any, noise: Any, lapses: Lapses) -> Any:
         """Probability of what was reported: normal noise around a mean, in log-odds, or a lapse."""
         rate = lapses.rate if lapses.rate.ndim == 0 else self.by_person(lapses.rate)[0]
-        inside = normal_interval((self.low - mean) / noise, (self.high - mean) / noise)[0]
+        found: Any = normal_interval((self.low - mean) / noise, (self.high - mean) / noise)
+        inside = found[0]
         return (1 - rate) * inside + rate * (lapses.half * self.at_half + (1 - lapses.half) / self.n_boxes)
 
 
@@ -272,9 +273,9 @@ class NormalInterval(Op):
 
     __props__ = ()
 
-    def make_node(self, below: Any, above: Any) -> Apply[Any]:
-        """Lower and upper ends."""
-        both = [pt.as_tensor(x, dtype="float64") for x in (below, above)]
+    def make_node(self, *inputs: Any) -> Apply[Any]:
+        """Lower and upper ends, of one shape."""
+        both = [pt.as_tensor(x, dtype="float64") for x in inputs]
         return Apply(self, both, [both[0].type() for _ in range(3)])
 
     def perform(self, node: Apply[Any], inputs: Any, output_storage: Any) -> None:  # noqa: ARG002

@@ -20,6 +20,7 @@ from shannon_game.experiments.comparison.human_loss.rows import (
     NO_ROUNDING,
     PRIOR_FACTORS,
     PRIORS,
+    SHARED_BIAS,
     WITHOUT,
     Case,
     LossRows,
@@ -79,6 +80,9 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     grid: str | None = None
     """Name of the rounding whose values participants could report; null takes the scale that a simulated design names,
     else those of ``rounding``."""
+    report: Literal["linear", "shared_bias", "pulled", "prospect", "own_lapses", "equation_6"] = "linear"
+    """How people's reports come from their log-odds. Beside ``linear``, free answers get a row with a bias that all
+    share (``shared_bias``), and the report quotes the hull of both intervals."""
     leave_out: Literal["auto"] | Names = "auto"
     """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
     scale, or at 50%, where the others have few there; [] makes no second analysis."""
@@ -177,8 +181,12 @@ def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Ca
     data = participant_data(study, _grid(study, settings))
     first, *others = _anchors(settings, data.has_answers)
     left_out = unusual_participants(data) if settings.leave_out == "auto" else settings.leave_out
-    everyone = Case(EVERYONE, data, anchor=first, covariates=_covariates(study, settings.people))
+    everyone = Case(
+        EVERYONE, data, anchor=first, covariates=_covariates(study, settings.people), report=settings.report
+    )
     yield everyone
+    if first.name == "answers" and settings.report == "linear":
+        yield replace(everyone, what=SHARED_BIAS, report=SHARED_BIAS)
     if left_out:
         yield replace(everyone, what=WITHOUT, data=without_participants(data, left_out), left_out=left_out)
     for anchor in others:
@@ -229,6 +237,7 @@ def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
                 case.data,
                 anchor=case.anchor,
                 covariates=case.covariates,
+                report=case.report,
                 priors=settings.priors if factor is None else scaled_priors(settings.priors, factor),
                 thresholds=settings.gate,
                 retries=_RETRIES,

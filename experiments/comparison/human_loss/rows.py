@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "mode without one", "scaled bridge"
 """What the column ``method`` says."""
+SHARED_BIAS = "shared_bias"
 EVERYONE, WITHOUT, OUTCOMES, WITHOUT_ONE, PRIORS = "everyone", "without", "outcomes", "without one", "priors:"
 """What the column ``what`` says, or begins with."""
 PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
@@ -85,6 +86,7 @@ class Case:
     priors: str = "default"
     left_out: Sequence[str] = ()
     covariates: pd.DataFrame | None = None
+    report: str = "linear"
 
     @property
     def name(self) -> str:

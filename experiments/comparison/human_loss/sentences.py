@@ -10,7 +10,15 @@ import xarray as xr
 
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison.human_loss.figures import exact_gaps
-from shannon_game.experiments.comparison.human_loss.rows import OUTCOMES, PEOPLE, PLAYERS, PRIORS, WITHOUT, WITHOUT_ONE
+from shannon_game.experiments.comparison.human_loss.rows import (
+    OUTCOMES,
+    PEOPLE,
+    PLAYERS,
+    PRIORS,
+    SHARED_BIAS,
+    WITHOUT,
+    WITHOUT_ONE,
+)
 from shannon_game.experiments.harness.figures import finite_range, player_label
 from shannon_game.experiments.harness.settings import rows_of
 
@@ -19,7 +27,7 @@ _SCALE = {
     "outcomes": "the assumption that the shared belief is calibrated, as which token was true fixes its scale",
     "assumed": "an assumed scale of reports",
 }
-_SHARED_BIAS = (
+_BIAS = (
     "No check can see a bias toward the target that everybody shares: 0.1 nats of it move the gap by about 0.1 nats."
 )
 
@@ -61,7 +69,8 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
         f"{row.perplexity_posterior_upper:.4g}]{_failed(row)}."
         for row in rows_of(people[people["what"] == WITHOUT])
     )
-    ends = f"{main.perplexity_posterior_lower:.4g}", f"{main.perplexity_posterior_upper:.4g}"
+    both = people[people["what"].isin([SHARED_BIAS]) | (people.index == people.index[0])]
+    ends = f"{both['perplexity_posterior_lower'].min():.4g}", f"{both['perplexity_posterior_upper'].max():.4g}"
     about = f"{_failed(main)} on these {main.n_items} items ({dataset.attrs['interval']:.0%} interval{known})."
     single = "A single person loses as much as the shared belief or more,"
     if not np.isfinite(private):
@@ -71,6 +80,12 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
             f"factor of e.{without} {single} by how much these answers cannot tell."
         )
     said = f"{main.perplexity_median:.4g} per token [{', '.join(ends)}]"
+    for row in rows_of(both[both["what"] == SHARED_BIAS]):
+        about += (
+            f" That is the hull of two: without a bias that all share [{main.perplexity_posterior_lower:.4g}, "
+            f"{main.perplexity_posterior_upper:.4g}], with one {row.perplexity_median:.4g} "
+            f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}."
+        )
     return f"{rings}**People's shared belief has a perplexity of {said}**{about}{without}{tried} {single} {most}."
 
 
@@ -86,7 +101,7 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
             f"At the temperature at which it fits the outcomes best its gap is {_ends(row, 'gap')} nats{_failed(row)}."
             for row in outcomes
         ),
-        _SHARED_BIAS,
+        _BIAS,
         f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} of "
         f"the items, whatever the scale{measured}.",
     ]
