@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.word_spans import has_unspaced, word_spans
 from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
 from shannon_game.inference.lm.alignment import shared_places, token_places
@@ -79,7 +81,7 @@ class Scored:
     """Commit of a Hub repository, else the hash of the model's files."""
     window: int | None = None
     stride: int | None = None
-    goes_on: Set[int] = frozenset()
+    goes_on: AbstractSet[int] = frozenset()
     """Rows that go on after a text whose last word had its end counted."""
     notes: tuple[str, ...] = ()
     """What the report warns of."""
@@ -164,7 +166,7 @@ def score_texts(
             None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
         ],
         units=np.array([units_of(content, boundaries) for content in contents]),
-        notes=(f"{n_cut} documents were scored up to their token {max_tokens} only (experiment.max_tokens)",)
+        notes=(f"{n_cut} documents were scored up to their token {max_tokens} only ({Set('experiment.max_tokens')})",)
         * bool(n_cut),
         window=window,
         stride=stride,
@@ -213,7 +215,7 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
         content = whole.text.encode()
         if places is None:
             problem = "is 'text', but the tokenizer changes a text, whose tokens have no place; use 'sentence'"
-            raise InputError(problem, field="experiment.context")
+            raise InputError(problem, field=Set("experiment.context"))
         # a token is of the text in which it ends, and white space of the text after it
         owner = np.searchsorted([span.stop for span in whole.span[:-1]], places[1:], "left")
         for number, (document, span) in enumerate(zip(whole.document, whole.span, strict=True)):
