@@ -173,7 +173,7 @@ class _Simulator:
             return found
         # places on the line of an item: the target, its tokens, all others
         item, mass = data.answer_item[kept], np.exp(belief.token_log_ratio[0])
-        at = rng.random(item.size) * sum(belief.parts())[0][item] - 1
+        at = rng.random(item.size) * np.sum(belief.parts(), axis=0)[0, item] - 1
         end = np.append(0.0, np.cumsum(mass))
         first = np.searchsorted(data.token_item, np.arange(data.item.size + 1))
         token = np.searchsorted(end, end[first[item]] + at, side="right") - 1

@@ -546,7 +546,8 @@ def drawn_places(probability: FloatArray, rng: np.random.Generator) -> IntArray:
     """Draw a place from every row of probabilities, which need not sum to one."""
     total = probability.cumsum(axis=1)
     found: IntArray = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1)
-    return np.minimum(found, probability.shape[1] - 1)
+    found = np.minimum(found, probability.shape[1] - 1)
+    return found
 
 
 def _window(probability: FloatArray, margin: int) -> tuple[IntArray, IntArray]:
