@@ -545,8 +545,8 @@ def law_words(model: pm.Model, inputs: list[Any], seed: int) -> tuple[IntArray, 
 def drawn_places(probability: FloatArray, rng: np.random.Generator) -> IntArray:
     """Draw a place from every row of probabilities, which need not sum to one."""
     total = probability.cumsum(axis=1)
-    found: IntArray = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1)
-    found = np.minimum(found, probability.shape[1] - 1)
+    below = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1)
+    found: IntArray = np.minimum(below, probability.shape[1] - 1)
     return found
 
 
