@@ -101,13 +101,16 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         "differences": differences_figure(dataset),
         "calibration": reliability_figure(dataset, study.attrs["name"]) if full_panels(dataset) else None,
     }
+    every = chosen_models(settings, study, needed=False, scored=True)
+    scored = ", ".join(f"`surprisal_nats_{name}`" for name in every if name not in words.models)
+    alone = [f"`items.csv` has {scored}: of log-probabilities, without samples to compare."] if scored else []
     return ExperimentResult(
         table=table,
         row=TvdRow,
         dataset=dataset,
         tables=tables,
         figures={name: figure for name, figure in figures.items() if figure is not None},
-        text="\n\n".join([_summary(table), *left_out(study, players, dataset)]),
+        text="\n\n".join([_summary(table), *alone, *left_out(study, players, dataset)]),
         warnings=(*answer_warnings(words), *doubts, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         posteriors=bayes.posteriors if bayes else {},
@@ -161,7 +164,10 @@ def _tables(
 ) -> dict[str, pd.DataFrame]:
     rules = settings.words.of(study)
     models = {player.player: player for player in players if player.player != ORACLE}
-    items = cloze_items(study, rules=rules, models=list(models), distances=False, words=words)
+    every = chosen_models(settings, study, needed=False, scored=True)
+    if set(every) - set(words.models):
+        words = words_of(settings, study, every)
+    items = cloze_items(study, rules=rules, distances=False, words=words)
     for name, player in models.items():
         for column in ("tvd", "tvd_corrected"):
             items.loc[player.items, f"{column}_{name}"] = player.by_item[column]
