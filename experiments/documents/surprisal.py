@@ -45,6 +45,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.text_models import EndpointSettings
 from shannon_game.experiments.studies.documents.texts import text_study
+from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.ngram import load_ngram
@@ -143,8 +144,9 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     joined = join_texts(texts, _groups(study, settings, chosen))
-    scored = {name: _scored(work, name, its, joined, settings) for name, its in models.items()}
     documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
+    names = [some_of([str(documents[at]) for at in whole.document], 1) for whole in joined]
+    scored = {name: _scored(work, name, its, joined, names, settings) for name, its in models.items()}
     if settings.words:
         tables = word_tables(scored, documents, texts, settings.boundaries)
         if "region_start" in study:
@@ -190,7 +192,12 @@ def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArr
 
 
 def _scored(
-    work: Work, name: str, its: ModelSettings | ApiSettings, joined: Sequence[Joined], settings: SurprisalSettings
+    work: Work,
+    name: str,
+    its: ModelSettings | ApiSettings,
+    joined: Sequence[Joined],
+    names: Sequence[str],
+    settings: SurprisalSettings,
 ) -> Scored:
     """Scores of all texts under one model, each alone or after the texts that it is joined to."""
     texts, boundaries = [whole.text for whole in joined], settings.boundaries
@@ -205,7 +212,7 @@ def _scored(
         found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
     else:
         model = load_language_model(its)
-        found = score_texts(work, model, texts, **limits, has_words=settings.words, boundaries=boundaries)
+        found = score_texts(work, model, texts, names, **limits, has_words=settings.words, boundaries=boundaries)
     return apart(found, joined, boundaries) if settings.context == "text" else found
 
 
@@ -337,9 +344,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
         found += [f"{name}: {note}" for note in its.notes]
         n_changed = sum(places is None for places in its.places)
         if n_changed:
-            found.append(
-                f"{name}: its tokenizer changes the text of {n_changed} documents, whose words have no surprisal"
-            )
+            found.append(f"{name}: a token of {n_changed} documents goes on in the next, whose words have no surprisal")
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
             found.append(f"{name} has no BOS token to score first tokens after: set its bos")
@@ -364,7 +369,7 @@ def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
     without = f" {n_without:,} words have none: {why}." if n_without else ""
     n_plain = int(tables["words"]["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
     plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
-    sums = " Sums over tokens alone: an endpoint does not tell how probable the end of a word is."
+    sums = " Sums over tokens alone: a model does not tell how probable the end of a word is."
     return f"**The mean surprisal of a word is {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
 
 
@@ -377,9 +382,10 @@ def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: Surpri
         else "Models with different tokenizers have losses of different tokens: compare their bits per byte, or score "
         "the same characters (experiment.characters=shared)."
     )
+    starts = "; ".join(f"{its.bos} under {name}" for name, its in scored.items())
     costs = "".join(f" {its.said}" for its in scored.values() if its.said)
     bounds = "Bounds in the table are two standard errors over documents."
-    return f"**The loss is {said}.** {compare} {bounds} {work.said()}{costs}"
+    return f"**The loss is {said}.** Before each text stands {starts}. {compare} {bounds} {work.said()}{costs}"
 
 
 def _of_model(row: Any) -> str:
