@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -146,7 +147,7 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     joined = join_texts(texts, _groups(study, settings, chosen))
     documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
     names = [some_of([str(documents[at]) for at in whole.document], 1) for whole in joined]
-    scored = {name: _scored(work, name, its, joined, names, settings) for name, its in models.items()}
+    scored = {name: _scored(work, name, its, joined, names=names, settings=settings) for name, its in models.items()}
     if settings.words:
         tables = word_tables(scored, documents, texts, settings.boundaries)
         if "region_start" in study:
@@ -155,6 +156,7 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
             regions["surprisal_bits"] = regions["surprisal_nats"] / np.log(2)
             regions["sum_bits"] = regions["tokens_sum"] / np.log(2)
             tables["regions"] = regions[list(REGION_COLUMNS)]
+        tables = in_given(tables, study)
     n_lost = 0
     if settings.characters == "shared":
         scored, n_lost = of_shared_text(scored, texts, settings.boundaries)
@@ -196,6 +198,7 @@ def _scored(
     name: str,
     its: ModelSettings | ApiSettings,
     joined: Sequence[Joined],
+    *,
     names: Sequence[str],
     settings: SurprisalSettings,
 ) -> Scored:
@@ -236,6 +239,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
         boundaries=settings.boundaries,
         regions=_regions(study) if "region_start" in study else None,
     )
+    tables = in_given(tables, study)
     sums = tables["documents"].pivot_table(index="model", columns="document", values="pll_nats", sort=False)
     said = "; ".join(
         f"{row.pll_nats:.2f} nats for {row.model} (pseudo-perplexity {row.pseudo_perplexity:.1f} per token)"
@@ -265,6 +269,23 @@ def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.i
         problem = "is 'text', which needs all rows of a text; leave out n_documents and shard"
         raise InputError(problem, field="experiment.context")
     return list(map(str, study["group"].to_numpy()[chosen]))
+
+
+def in_given(tables: Mapping[str, pd.DataFrame], study: xr.Dataset) -> dict[str, pd.DataFrame]:
+    """Tables whose ``start`` and ``stop`` are characters of the texts as they were given, with their line ends."""
+    if "given" not in study:
+        return dict(tables)
+    given = zip(study["document"].to_numpy(), study["given"].to_numpy(), strict=True)
+    # the line breaks of each text of which a carriage return was taken out
+    breaks = {name: [at.start() - n for n, at in enumerate(re.finditer("\r\n", text))] for name, text in given}
+
+    def shifted(table: pd.DataFrame) -> pd.DataFrame:
+        pairs = {what: zip(table["document"], table[what], strict=True) for what in ("start", "stop") if what in table}
+        return table.assign(
+            **{what: [at + np.searchsorted(breaks[name], at) for name, at in its] for what, its in pairs.items()}
+        )
+
+    return {name: shifted(table) for name, table in tables.items()}
 
 
 def _regions(study: xr.Dataset) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import notes
 from shannon_game.estimators.schema import NAMES, is_dataset
 from shannon_game.experiments.harness.messages import as_called, kinds_of, makers, spoken
 from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
@@ -183,7 +184,8 @@ def experiment(
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
             with spoken():
-                if not is_dataset(study) and reads is not None:
+                is_made = not is_dataset(study)
+                if is_made and reads is not None:
                     study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
                 if not is_dataset(study):
                     made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
@@ -191,7 +193,10 @@ def experiment(
                     problem += f", as from {made}" if made else ""
                     raise InputError(problem, source=function.__name__, field="study")
                 try:
-                    return _as_called(function(study, _settings(settings_class, settings, changes)))
+                    result = function(study, _settings(settings_class, settings, changes))
+                    # who handed over texts or a table does not see the notes of the study that was made of it
+                    doubts = (*loader_warnings(study), *result.warnings) if is_made else result.warnings
+                    return _as_called(replace(result, warnings=doubts))
                 except KeyError as error:
                     lacking = _lacking(study, error)
                     if lacking is None:
@@ -210,6 +215,15 @@ def experiment(
         return cast("Experiment[S]", complete(call, settings_class, sections))
 
     return decorate
+
+
+def loader_warnings(study: xr.Dataset) -> tuple[str, ...]:
+    """Doubts of the loader, with how often each arose."""
+    return tuple(
+        (f"{entry['count']:,} x " if entry["count"] is not None else "") + entry["text"]
+        for entry in notes(study)
+        if entry["level"] == "warning"
+    )
 
 
 def _as_called(result: ExperimentResult) -> ExperimentResult:
