@@ -32,8 +32,7 @@ def lint(session: nox.Session) -> None:
     session.install("-c", "constraints.txt", "ruff", "import-linter")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    with session.chdir(".ci/tree"):
-        session.run("lint-imports", "--config", "../../pyproject.toml", "--no-cache")
+    session.run("lint-imports", "--no-cache")
 
 
 @nox.session(python=PYTHON)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import word
 
 
 def named(settings: object, *names: str) -> dict[str, Any]:
@@ -42,4 +43,4 @@ def check_switches(values: Mapping[str, Any], source: str | None = None) -> None
     """Refuse what is neither true nor false."""
     for name, value in values.items():
         if not isinstance(value, bool):
-            raise InputError(f"is {value!r}, should be true or false", source=source, field=name)
+            raise InputError(f"is {word(value)}, should be {word(True)} or {word(False)}", source=source, field=name)

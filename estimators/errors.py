@@ -21,10 +21,14 @@ class InputError(ValueError):
     source : str, optional
         The file, dataset or argument group in which it was found.
     field : str, optional
-        The field, column, variable or parameter.
+        The field, column, variable or parameter; a setting as :class:`~shannon_game.estimators.messages.Set`.
     """
 
+    unknown: str = ""
+    """Name of a setting that does not exist: what it was given may be a secret, and is written nowhere."""
+
     def __init__(self, problem: str, *, source: object = None, field: object = None) -> None:
+        self.problem, self.source, self.field = problem, source, field
         place = ", ".join(str(part) for part in (source, field) if part is not None)
         message = f"{place}: {problem}" if place else problem
         # a path may hold bytes that are no UTF-8, and a value of a file commands to a terminal
@@ -42,7 +46,9 @@ def unknown_choice(what: str, value: object, valid: Iterable[object], *, source:
     near = get_close_matches(str(value), names, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     there = f"choose one of: {', '.join(names)}" if names else "there is none to choose"
-    return InputError(f"unknown {what} {value!r}; {meant}{there}", source=source)
+    error = InputError(f"unknown {what} {value!r}; {meant}{there}", source=source)
+    error.unknown = str(value) if what == "setting" else ""
+    return error
 
 
 def require_packages(packages: Iterable[str], extra: str, *, source: object = None, field: object = None) -> None:

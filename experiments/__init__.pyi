@@ -21,7 +21,6 @@ from .documents.train.experiment import train as train
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.bounds import bounds as bounds
 from .harness.bundle import bundle as bundle
-from .harness.explore import explore as explore
 from .harness.pseudonyms import pseudonymous as pseudonymous
 from .papers.published import published as published
 from .papers.reproduce.experiment import reproduce as reproduce

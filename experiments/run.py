@@ -12,24 +12,29 @@ import logging
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated, cast
 
 import hydra
+import yaml
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pydantic import Field
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import for_command
 from shannon_game.experiments.harness import folders, sweep
 from shannon_game.experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
-from shannon_game.experiments.harness.given_keys import hide_keys
+from shannon_game.experiments.harness.given_keys import hide_keys, public, take_out, values_of, without
 from shannon_game.experiments.harness.job import SHARED, Job, prepare
 from shannon_game.experiments.harness.outputs import (
     JobStatus,
@@ -61,7 +66,7 @@ from shannon_game.inference.own_folder import release
 from shannon_game.inference.posterior.kept import keep_fits
 from shannon_game.inference.processes import end_with
 from shannon_game.inference.progress import duration, say, stage
-from shannon_game.inference.settings import Count, Settings, Text, settings_from
+from shannon_game.inference.settings import Settings, Text, settings_from
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -88,14 +93,12 @@ _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 class OutputSettings(Settings):
     """What a run writes."""
 
-    dpi: Count = 200
+    dpi: Annotated[int, Field(ge=20, le=2400)] = 200
     """Resolution of the PNG figures."""
     print: bool = True
     """Print the table to stdout."""
     html: bool = False
     """Also write the report as one HTML file with the figures inside."""
-    explore: bool = False
-    """Also write explore.html: every item of the study, to search, sort and filter (extra data)."""
     bundle: bool = False
     """Also write the folder bundle, and bundle.zip, for a repository: methods, settings, versions, figures as PDF and
     SVG, tables as CSV and LaTeX, checks of anonymity and licence."""
@@ -123,6 +126,7 @@ log = logging.getLogger("shannon-game")
 _exit_codes: list[int] = []
 
 
+@for_command()
 def run_job(cfg: DictConfig) -> int:
     """Run one job in Hydra's output folder; a failure is written down, not raised.
 
@@ -130,7 +134,7 @@ def run_job(cfg: DictConfig) -> int:
     """
     settings = HydraConfig.get()
     folder = Path(settings.runtime.output_dir)
-    overrides = tuple(settings.overrides.task)
+    overrides = public(tuple(cast("list[str]", OmegaConf.to_container(settings.overrides.task, resolve=False))))
     in_sweep = settings.mode == RunMode.MULTIRUN
     prefix = f"job {settings.job.num}: " if in_sweep else ""
     _end_with_starter()
@@ -166,13 +170,10 @@ def run_job(cfg: DictConfig) -> int:
         raise
     # extensions in Rust raise what is no Exception
     except BaseException as error:
-        code, message = _judged(error)
-        if code == EXIT_INPUT:
-            log.error("%serror: %s", prefix, message)  # noqa: TRY400 - the user's mistake, not ours: no traceback
-        else:
-            log.info("unexpected error", exc_info=True)  # the file alone takes this level
-            where = _shown(place / "run.log")
-            log.error("%sunexpected error: %s; the traceback is in %s", prefix, message, where)  # noqa: TRY400
+        if unknown := values_of(cfg, getattr(error, "unknown", "")):
+            take_out(unknown, place)
+            status = replace(status, overrides=tuple(without(overrides, unknown)))
+        code, message = _told(error, place, prefix)
         _end(place, replace(status, status="failed", seconds=_since(start), error=message))
         if place != folder:
             say(f"{prefix}{_shown(folder)} keeps its earlier result")
@@ -196,11 +197,23 @@ def _done(folder: Path, identity: JobIdentity, prefix: str) -> JobStatus | None:
 
 def _end_with_starter() -> None:
     """Let a worker of a launcher, or a part of another run, not outlive what started it."""
-    end_with(int(os.environ.get(_STARTER, "-1")))
+    starter = os.environ.get(_STARTER, "")
+    # what is no number is no process's: nobody but this command sets the variable
+    end_with(int(starter) if starter.isdecimal() else -1)
+
+
+def _told(error: BaseException, place: Path, prefix: str) -> tuple[int, str]:
+    code, message = _judged(error)
+    if code == EXIT_INPUT:
+        log.error("%serror: %s", prefix, message)
+    else:
+        log.info("unexpected error\n%s", public(traceback.format_exc()))  # the file alone takes this level
+        log.error("%sunexpected error: %s; the traceback is in %s", prefix, message, _shown(place / "run.log"))
+    return code, message
 
 
 def _judged(error: BaseException) -> tuple[int, str]:
-    message = one_line(error, _SETTINGS)
+    message = public(one_line(error, _SETTINGS))
     if isinstance(error, (*_USER_ERRORS, PermissionError)):
         return EXIT_INPUT, message
     if isinstance(error, MemoryError):
@@ -241,10 +254,6 @@ def _run(
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"), keep_fits(fits_folder(folder, identity)):
-        if cfg.output.explore:
-            from shannon_game.experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
-
-            check_explorer()
         job, key = prepare(cfg, status.overrides, folder=folder), None
         if cfg.output.bundle:
             # what computes is imported late
@@ -252,8 +261,6 @@ def _run(
 
             study, key = pseudonymous(job.study)
             job = replace(job, study=study, settings=settings_with_pseudonyms(job.settings, key))
-        if cfg.output.explore:
-            check_explorer(job.study)
         prepared = time.perf_counter()
         log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
         result = job.run()
@@ -292,7 +299,8 @@ def _show(
 ) -> None:
     if cfg.output.print:
         sys.stdout.write(f"{result.answer}\n\n")
-        print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
+        name = f"{cfg.experiment.name}: {job.study.attrs.get('name')}"
+        print_table(result.view.table, name, result.view.constants)
     for text in warnings:
         log.warning("warning: %s", text)
     say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
@@ -308,6 +316,7 @@ def _hydra_main(cfg: DictConfig) -> int:
     return run_job(cfg)
 
 
+@for_command()
 def main() -> int:
     """Run the command with ``sys.argv`` and return the exit code (see ``--help``)."""
     # Otherwise Hydra prints errors its own way, over many lines, and leaves with code 1 whatever they are.
@@ -335,10 +344,12 @@ def main() -> int:
             sweep.finish()
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
     except (*_USER_ERRORS, folders.Refused) as error:
-        say(f"error: {one_line(error, _SETTINGS)}")
+        say(f"error: {public(one_line(error, _SETTINGS))}")
         return EXIT_INPUT
-    except OSError as error:
-        say(f"error: {folders.cannot_write(error)}")
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        # YAML: a file that another file of the user's settings names
+        no_yaml = f"a file of settings is no YAML: {' '.join(str(error).split())}"
+        say(f"error: {folders.cannot_write(error) if isinstance(error, OSError) else no_yaml}")
         return EXIT_INPUT
     except Exception as error:
         # a launcher that died (a killed worker, a cancelled Slurm job): what the jobs left is still worth a summary

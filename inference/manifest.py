@@ -87,7 +87,7 @@ def is_as_written(folder: Path, name: str, written: Manifest) -> bool:
     path = folder / name
     parts = (path, *(folder / parent for parent in PurePosixPath(name).parents if parent.parts))
     # a link is the user's, wherever it leads, and what a manifest lists outside its folder is none of it
-    is_inside = ".." not in path.parts and path.is_relative_to(folder)
+    is_inside = ".." not in PurePosixPath(name).parts and path.is_relative_to(folder)
     is_own = name in written and is_inside and path.is_file() and not any(map(Path.is_symlink, parts))
     return is_own and file_sha256(path) in written[name]
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Reader, word
 
 S = TypeVar("S", bound="Settings")
 D = TypeVar("D")
@@ -226,7 +227,9 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         # a check of several fields names its own
-        return InputError(str(cause), field=place) if path else InputError(f"{before}{cause}")
+        told = InputError(str(cause), field=place) if path else InputError(f"{before}{cause}")
+        told.unknown = cause.unknown
+        return told
     if first["type"] == "missing":
         return InputError("has no value yet; give it one", field=place)
     if field is None or first["type"] == "value_error":
@@ -236,7 +239,7 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
     near = get_close_matches(str(first["input"]), names, n=1) if isinstance(first["input"], str) else []
     meant = f"; did you mean {near[0]!r}?" if near else ""
     given = list(first["input"]) if isinstance(first["input"], tuple) else first["input"]
-    said = repr(given) if repr(given).isprintable() else f"a {type(given).__name__}"
+    said = word(given) if repr(given).isprintable() else f"a {type(given).__name__}"
     return InputError(f"is {said}, should be {wanted}{meant}", field=place)
 
 
@@ -268,35 +271,29 @@ def _parts(annotation: Any) -> Iterator[Any]:
         yield from _parts(each)
 
 
-_WORDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    Path: "a path",
-    type(None): "null",
-}
+_WORDS = {int: "a whole number", float: "a number", str: "a text", Path: "a path"}
 
 
-def _wanted(annotation: Any, metadata: Any = ()) -> str:
+def _wanted(annotation: Any, metadata: Any = (), reader: Reader | None = None) -> str:
     """Say in words what a field takes: ``a number above 0 and below 1``."""
     origin = get_origin(annotation)
     if origin is Annotated:
         inner, *more = get_args(annotation)
-        return _wanted(inner, [*more, *metadata])
+        return _wanted(inner, [*more, *metadata], reader)
     if origin is Literal:
         return "one of " + ", ".join(str(value) for value in get_args(annotation))
     if origin in (Union, types.UnionType):
-        return " or ".join(_wanted(each, metadata) for each in get_args(annotation))
+        return " or ".join(_wanted(each, metadata, reader) for each in get_args(annotation))
     if origin in (tuple, list):
         least = any(isinstance(each, annotated_types.MinLen) for each in _flat(metadata))
-        return f"a list{' of one or more' if least else ''}, each {_wanted(get_args(annotation)[0])}"
+        return f"a list{' of one or more' if least else ''}, each {_wanted(get_args(annotation)[0], reader=reader)}"
     if origin in (dict, Mapping) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return "a mapping"
-    word = _WORDS.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
+    words = {**_WORDS, bool: f"{word(True, reader)} or {word(False, reader)}", type(None): word(None, reader)}
+    text = words.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
     if annotation is str and any(isinstance(each, annotated_types.MinLen) for each in _flat(metadata)):
-        word += " that is not empty"
-    return word + _range(metadata) if annotation in (int, float) else word
+        text += " that is not empty"
+    return text + _range(metadata) if annotation in (int, float) else text
 
 
 def _flat(metadata: Any) -> list[Any]:
@@ -335,20 +332,18 @@ def setting_lines(
     prefix: Prefix = "",
     default: Settings | None = None,
     *,
-    shown: Callable[[Any], str] | None = None,
+    reader: Reader = "command",
 ) -> list[tuple[str, str, str, str]]:
-    """List every setting: name, default, what it takes, what it means; nested ones too.
-
-    `shown` writes a default; without it they are written as on the command line.
-    """
-    lines, write = [], shown or _shown
+    """List every setting: name, default, what it takes, what it means; nested ones too."""
+    in_python = reader == "python"
+    lines, write = [], repr if in_python else _shown
     for name, field in ordered_fields(cls):
         key = (prefix(name) if callable(prefix) else prefix) + name
         made = field.get_default(call_default_factory=True)
         value = getattr(default, name) if default else made
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
             its = value if isinstance(value, Settings) else None
-            lines += setting_lines(field.annotation, f"{key}.", its, shown=shown)
+            lines += setting_lines(field.annotation, f"{key}.", its, reader=reader)
         elif is_dataclass(value):
             meanings = _parameter_meanings(type(value).__doc__ or "")
             numbers = [(each.name, getattr(value, each.name)) for each in fields(value)]
@@ -356,18 +351,17 @@ def setting_lines(
         else:
             required = default is None and field.is_required()
             meaning = " ".join((field.description or "").split())
-            text = ("" if shown else "???") if required else write(value)
-            lines.append((key, text, _wanted(field.annotation, field.metadata), meaning))
+            text = ("" if in_python else "???") if required else write(value)
+            lines.append((key, text, _wanted(field.annotation, field.metadata, reader), meaning))
             # a group that may be absent, or one by name
             each = ".NAME" * (get_origin(field.annotation) in (dict, Mapping))
             for inner in get_args(field.annotation):
                 if isinstance(inner, type) and issubclass(inner, Settings):
-                    lines += setting_lines(inner, f"{key}{each}.", shown=shown)
+                    lines += setting_lines(inner, f"{key}{each}.", reader=reader)
     return lines
 
 
 def _shown(value: Any) -> str:
-    words = {None: "null", True: "true", False: "false"}
     if value is None or isinstance(value, bool):
-        return words[value]
+        return word(value, "command")
     return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)

@@ -7,7 +7,14 @@ functions. ArviZ 0.23 announces ArviZ 1. ``models`` and ``inference`` import thi
 from __future__ import annotations
 
 import logging
+import os
 import warnings
+
+# PyTensor gives up after 120 s where other processes compile, each in turn, and reads this when it is imported; a lock
+# ends with its process
+_FLAGS = os.environ.get("PYTENSOR_FLAGS", "")
+if "compile__timeout" not in _FLAGS:
+    os.environ["PYTENSOR_FLAGS"] = f"{_FLAGS},compile__timeout=3600".lstrip(",")
 
 
 def _is_worth_showing(record: logging.LogRecord) -> bool:

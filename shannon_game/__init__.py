@@ -11,15 +11,9 @@ when they are first used, so that ``import shannon_game`` costs nothing.
 """
 
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 _PACKAGES = ("estimators", "experiments", "inference", "models")
-
-_here = Path(__file__).resolve().parent
-if not (_here / "estimators").is_dir():
-    # in an installation the packages lie inside this folder, in a checkout beside it
-    __path__.insert(0, str(_here.parent))
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,8 @@ import os
 # the processor time where other tests run beside them
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# PyTensor is imported before the package that sets this in some tests
+os.environ.setdefault("PYTENSOR_FLAGS", "compile__timeout=3600")
 
 import gc
 import signal

@@ -61,8 +61,7 @@ def test_conf_has_no_code():
 
 
 def test_every_folder_of_code_has_a_link_in_the_package():
-    """mypy and import-linter follow it; Python looks beside the package itself."""
-    links = {path.name: path.resolve() for path in (ROOT / ".ci/tree/shannon_game").iterdir()}
+    links = {path.name: path.resolve() for path in (ROOT / "shannon_game").iterdir()}
     assert {name: ROOT / name for name in (*FLOORS, "conf")}.items() <= links.items()
 
 
@@ -124,7 +123,7 @@ def test_a_folder_with_packages_of_our_names_is_no_hindrance(tmp_path):
         "import sys; from pathlib import Path; import shannon_game as sg\n"
         "from shannon_game import inference, models, perplexity\n"
         "import shannon_game.experiments.run\n"
-        f"assert Path(sg.estimators.__file__) == Path({str(ROOT)!r}, 'estimators/__init__.py')\n"
+        f"assert Path(sg.estimators.__file__).resolve() == Path({str(ROOT)!r}, 'estimators/__init__.py')\n"
         f"assert not set({FLOORS}) & set(sys.modules)"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

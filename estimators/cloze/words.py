@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.display import INVISIBLE, Result
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.estimators.messages import word as in_words
 from shannon_game.estimators.word_spans import word_boundaries
 
 FAILED = "Failed to generate word"
@@ -136,7 +137,11 @@ class WordRules:
                 raise InputError(problem, source="word rules", field="drop_matching") from error
         mac_roman: Any = self.mac_roman
         if not isinstance(mac_roman, bool):
-            raise InputError(f"is {self.mac_roman!r}, should be true or false", source="word rules", field="mac_roman")
+            raise InputError(
+                f"is {in_words(mac_roman)}, should be {in_words(True)} or {in_words(False)}",
+                source="word rules",
+                field="mac_roman",
+            )
 
 
 WORD_RULES: Mapping[str, WordRules] = MappingProxyType(

@@ -18,6 +18,7 @@ from shannon_game.estimators.comparison.study_sources import require_generator_d
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, response_positions
+from shannon_game.estimators.messages import Set
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +84,9 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
     if generator not in models:
         raise unknown_choice("generator", generator, models, source=source)
     if not control_only:
-        cure = f"use generator={sampler}, or generator.control_only=true to measure the gap against it all the same"
+        cure = (
+            f"use {Set('generator', sampler)}, or {Set('generator.control_only', True)} to measure the gap against it"
+        )
         problem = f"{generator!r} did not draw this study's candidates, {sampler!r} did; {cure}"
         raise InputError(problem, source=source, field="generator")
     return generator

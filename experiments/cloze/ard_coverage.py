@@ -10,6 +10,7 @@ from pydantic import model_validator
 from scipy.stats import beta, binom
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Ask, Set
 from shannon_game.experiments.cloze.ard.figures import predictor_label
 from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
 from shannon_game.experiments.harness.bayes import SamplerSettings
@@ -51,7 +52,7 @@ class ArdCoverageSettings(RelevanceSettings, RankedSettings):
             raise InputError(f"is {list(self.accepted)}, should be two shares: [0.86, 0.94]", field="accepted")
         if self.sampler.name != "nutpie":
             problem = f"is {self.sampler.name!r}, but only nutpie compiles a model once for many fits"
-            raise InputError(problem, field="sampler.name")
+            raise InputError(problem, field=Set("sampler.name"))
         return self
 
 
@@ -75,7 +76,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
     text = (
         f"**{settings.interval:.0%} intervals of coefficients hold the truth in {pooled:.1%}**, and those of all "
         f"quantities in {mean:.1%}. {n_fits} times, parameters and data ({data.target.size} rows, {data.text.size} "
-        f"texts) were drawn from the model of `+exp=ard` ({settings.prior}, {settings.likelihood}) and fitted. "
+        f"texts) were drawn from the model of `{Ask('ard')}` ({settings.prior}, {settings.likelihood}) and fitted. "
         f"**{int(table['right'].sum())} of {len(table)}** quantities are within {low:.0%} to {high:.0%} (standard "
         f"error {table['coverage_se'].iloc[0]:.1%}); the ranks of {int(table['inside_band'].sum())} are uniform within "
         "their own 95% bands."

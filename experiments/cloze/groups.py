@@ -14,6 +14,7 @@ from shannon_game.estimators.cloze import agreement_spread, group_distance, norm
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.settings import ComparableSettings
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
@@ -57,7 +58,7 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     0  group 1  group 2          10
     """
     if settings.variable not in study and "participant" not in study:
-        problem = "is missing, and so is participant; name columns: study.columns.participant_group=COLUMN"
+        problem = f"is missing, and so is participant; name columns: {Set('study.columns.participant_group', 'COLUMN')}"
         raise InputError(problem, source=f"cloze study {study.attrs.get('name')!r}", field=settings.variable)
     answers = _answers(study, settings)
     table, warnings = _pairs(answers, settings)
@@ -71,7 +72,7 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     else:
         warnings.append(
             "answers name no participant, so that every answer counts as a person and p values are too small: name the "
-            "column, study.columns.participant=COLUMN"
+            f"column, {Set('study.columns.participant', 'COLUMN')}"
         )
     return ExperimentResult(
         table=table,

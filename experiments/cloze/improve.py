@@ -18,6 +18,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze.study import entry_positions
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.figures import colours, kernel_density, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
 from shannon_game.experiments.harness.figures import new_figure
@@ -147,7 +148,7 @@ def _curves(study: xr.Dataset, words: cloze.StudyWords, settings: ImproveSetting
             have = have[answers.totals[model.item[have]] >= 2 * settings.oracle_size]
         if not len(have):
             problem = f"is {settings.oracle_size}, but no context of {name} has twice as many answers"
-            raise InputError(problem, field="experiment.oracle_size")
+            raise InputError(problem, field=Set("experiment.oracle_size"))
         items = model.item[have]
         human = answers.take(items)
         splits = cloze.random_split_halves(human, n_splits=settings.n_splits, rng=rng, size=settings.oracle_size)

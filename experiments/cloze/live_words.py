@@ -13,6 +13,7 @@ from pydantic import Field
 from shannon_game.estimators.cloze import StudyWords, WordRules, normalise_words
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.language_models import StoreSettings, Work, batches_in_order
@@ -63,7 +64,7 @@ def contexts_asked(
     items = usable[work.mine([result_key(str(text[item])) for item in usable])]
     if not len(items):
         problem = "holds none of the contexts that have an answer and a text before them"
-        raise InputError(f"{problem}; use fewer shards or more contexts", field="experiment.shard")
+        raise InputError(f"{problem}; use fewer shards or more contexts", field=Set("experiment.shard"))
     return items
 
 

@@ -15,6 +15,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import Distributions, StudyWords, cloze_items, held_out_mixture, relative_frequencies
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, groups_of, words_of
 from shannon_game.experiments.harness.figures import Series
@@ -62,7 +63,7 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     n_words = len(words.strings) if settings.vocab_size is None else settings.vocab_size
     if n_words < len(words.strings):
         problem = f"is {n_words}, should be at least {len(words.strings)}, the different words of the study"
-        raise InputError(problem, field="experiment.vocab_size")
+        raise InputError(problem, field=Set("experiment.vocab_size"))
     described = cloze_items(study, models=list(words.models), distances=False, words=words)
     rows, items = [], []
     for name in words.models:

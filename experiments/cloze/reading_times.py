@@ -28,6 +28,7 @@ from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
+from shannon_game.estimators.messages import Ask, Load, Set
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
     GivenTable,
@@ -50,6 +51,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.experiments.studies.table_file import TableFile
 from shannon_game.inference.settings import Names, Positive, Probability
 
 PEOPLE = "people"
@@ -67,12 +69,14 @@ class ReadingTimesSettings(ClozeSettings):
     """Settings of :func:`reading_times`."""
 
     surprisal: GivenTable | None = None
-    """words.csv of +exp=surprisal, or the folder of its run: models' surprisal, by document and word number."""
+    """words.csv of surprisal, or the folder of its run: models' surprisal, by document and word number."""
     surprisal_column: Literal["surprisal_nats", "sum_bits"] = "surprisal_nats"
     """Surprisal of the word as a word, or the plain sum of its tokens, which endpoints give too."""
     times: GivenTable | None = None
-    """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word; null: the times that came with the
-    study (study=norms)."""
+    """Table (CSV, TSV, Parquet, JSON, results of PCIbex, or a folder with one file per participant) with a row per
+    reading time, or a row per word; null: the times that came with the study (of norms)."""
+    file: TableFile = TableFile()
+    """How it stands in its file, and which rows of it are read, such as {where: {Controller name: DashedSentence}}."""
     columns: TimesColumns = TimesColumns()
     """Names of its columns."""
     controls: Names = ()
@@ -142,13 +146,15 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     """
     words, warnings = _words(study, settings)
     if settings.times is None and "reading_ms" not in study:
-        needed = "is needed: experiment.times=FILE, a table with text_id, word_num and time; study=norms brings times"
-        raise InputError(needed, field="experiment.times")
+        needed = (
+            f"is needed: {Set('experiment.times', 'FILE')}, with text_id, word_num, time; {Load('norms')} has times"
+        )
+        raise InputError(needed, field=Set("experiment.times"))
     has_ids = "item_id" in study and settings.columns.context_id is None
-    rows, controls = (
+    rows, controls, notes = (
         own_times(study)
         if settings.times is None
-        else table_times(settings.times, settings.columns, settings.controls, has_ids=has_ids)
+        else table_times(settings.times, settings.columns, settings.controls, has_ids=has_ids, how=settings.file)
     )
     source = study.attrs.get("name") if settings.times is None else _source(settings)
     limits = settings.fastest, settings.slowest
@@ -173,6 +179,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
         text=_summary(table, gains, settings, data),
         warnings=(
             *warnings,
+            *notes,
             *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n),
             *_doubts(data, fits),
         ),
@@ -187,8 +194,8 @@ def _source(settings: ReadingTimesSettings) -> object:
 def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tuple[str, ...]]:
     if "response_item" not in study:
         if settings.surprisal is None:
-            problem = "is needed for a study of texts: words.csv of +exp=surprisal, or the folder of its run"
-            raise InputError(problem, field="experiment.surprisal")
+            problem = f"is needed for a study of texts: words.csv of {Ask('surprisal')}, or the folder of its run"
+            raise InputError(problem, field=Set("experiment.surprisal"))
         return scored_words(settings.surprisal, settings.players, settings.surprisal_column), ()
     # models of the table of words are no models of the study
     mine = settings if settings.surprisal is None else settings.model_copy(update={"players": None})
@@ -228,7 +235,7 @@ def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
     }
     for name in settings.baseline:
         if name not in own:
-            raise unknown_choice("model", name, own, source="experiment.baseline")
+            raise unknown_choice("model", name, own, source=Set("experiment.baseline"))
     given = {column: values for name in settings.baseline for column, values in own.pop(name).items()}
     letters = words.word.str.len()
     controls = {f"{_LENGTH}{_ago(n)}": words.before(letters, n)[at] for n in lags}
@@ -240,7 +247,7 @@ def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
     kept = known & filled
     if kept.sum() < 3:
         players = ", ".join(own)
-        before = " and of the words before (experiment.spillover=0 asks for none)" * (settings.spillover > 0)
+        before = f" and of the words before ({Set('experiment.spillover', 0)} asks for none)" * (settings.spillover > 0)
         problem = f"has {int(kept.sum())} times of words with a surprisal of {players}{before}"
         raise InputError(problem, source=_source(settings), field=settings.columns.time)
     controls |= {str(name): values.to_numpy() for name, values in times.controls.items()}
@@ -333,7 +340,7 @@ def _doubts(data: _Data, fits: Mapping[str, ClusteredRegression | MixedRegressio
     if data.reader is None and n_again:
         return [
             f"{n_again:,} words have several times, which count as means over readers; "
-            "experiment.columns.participant=NAME says who read, for mixed effects"
+            f"{Set('experiment.columns.participant', 'NAME')} says who read, for mixed effects"
         ]
     singular = [name for name, fit in fits.items() if isinstance(fit, MixedRegression) and fit.singular]
     said = "the fit is singular (an sd of 0 or a correlation of 1): use fewer controls or more times"

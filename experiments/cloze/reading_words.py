@@ -15,9 +15,10 @@ from pydantic import InstanceOf
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Ask, Set, word
 from shannon_game.experiments.studies.parsing import objects, some_of
 from shannon_game.experiments.studies.plain_table import Table, table_of
-from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, Text, UserPath
 
 GivenTable = UserPath | InstanceOf[pd.DataFrame]
@@ -76,15 +77,15 @@ def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
     if not by_context:
         return place_index(study["text_id"].to_numpy(), study["word_num"].to_numpy())
     if "item_id" not in study:
-        problem = "names the contexts of the times, but the study has no ids (study.columns.context_id)"
-        raise InputError(problem, field="experiment.columns.context_id")
+        problem = f"names the contexts of the times, but the study has no ids ({Set('study.columns.context_id')})"
+        raise InputError(problem, field=Set("experiment.columns.context_id"))
     return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
 
 
-def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str]) -> Table:
+def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str], how: TableFile | None = None) -> Table:
     if isinstance(given, pd.DataFrame):
         return table_of(given, name, of=of, once=False)
-    return read_table(given, of=of, wanted=wanted, once=False)
+    return read_table(given, of=of, how=how, wanted=wanted, once=False)
 
 
 def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, column: str) -> Words:
@@ -94,7 +95,9 @@ def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, colu
     path = given if isinstance(given, Path) else "surprisal"
     names = {name: name for name in ("document", "model", "word_num", "word", column)}
     table = _read(given, "surprisal", "word", list(names))
-    table.check_columns(names, "experiment.surprisal is words.csv of +exp=surprisal, or the folder of its run")
+    table.check_columns(
+        names, f"{Set('experiment.surprisal')} is words.csv of {Ask('surprisal')}, or the folder of its run"
+    )
     model = table.filled("model")
     models = list(dict.fromkeys(model.tolist()))
     for name in players or ():
@@ -110,7 +113,9 @@ def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, colu
     nats = {name: rows["nats"][model == name].reindex(word.index) for name in kept}
     for name, values in nats.items():
         if values.isna().all():
-            cure = "; experiment.surprisal_column=sum_bits takes the plain sum of its tokens" * (column != "sum_bits")
+            cure = f"; {Set('experiment.surprisal_column', 'sum_bits')} takes the plain sum of its tokens" * (
+                column != "sum_bits"
+            )
             raise InputError(f"is empty for {name}{cure}", source=path, field=column)
     return Words(word, pd.DataFrame(nats))
 
@@ -122,27 +127,37 @@ def united(study: Words, scored: Words) -> Words:
     return Words(word, pd.concat([own.reindex(word.index), scored.surprisal.reindex(word.index)], axis=1))
 
 
-BY_CONTEXT = "; times of single sentences: experiment.columns.context_id=NAME is the column with the study's own ids"
+def _by_context() -> str:
+    setting = Set("experiment.columns.context_id", "NAME")
+    return f"; times of single sentences: {setting} is the column with the study's own ids"
 
 
 def table_times(
-    given: Path | pd.DataFrame, columns: TimesColumns, controls: Sequence[str], *, has_ids: bool = False
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of the user's table, and its controls; `has_ids`: the study names its contexts."""
+    given: Path | pd.DataFrame,
+    columns: TimesColumns,
+    controls: Sequence[str],
+    *,
+    has_ids: bool = False,
+    how: TableFile | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Rows of the user's table, its controls and its notes; `has_ids`: the study names its contexts."""
     named = {name: getattr(columns, name) for name in ("text_id", "word_num", "word", "time")}
     if columns.context_id:
         named = {"context_id": columns.context_id, "time": columns.time, "word": columns.word}
     elif not columns.word_num and not columns.word:
-        problem = "is null, and so is columns.word; one of them says which word of the text was read"
-        raise InputError(problem, field="experiment.columns.word_num")
+        problem = f"is {word(None)}, and so is columns.word; one of them says which word of the text was read"
+        raise InputError(problem, field=Set("experiment.columns.word_num"))
     named = {what: name for what, name in named.items() if name}
     others = [*controls, *([columns.participant] if columns.participant else [])]
-    table = _read(given, "times", "reading time", [*named.values(), *others])
+    table = _read(given, "times", "reading time", [*named.values(), *others], how)
     for what, name in named.items():
-        other = BY_CONTEXT * (has_ids and what in ("text_id", "word_num"))
-        table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is{other}")
+        other = _by_context() * (has_ids and what in ("text_id", "word_num"))
+        table.check_columns({what: name}, f"{Set(f'experiment.columns.{what}', 'NAME')} says which one it is{other}")
     for name in others:
-        table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
+        table.check_columns(
+            {name: name},
+            f"{Set('experiment.controls', [...])} and {Set('experiment.columns.participant')} name columns",
+        )
     time = table.numbers(columns.time, empty=True)
     table.refuse(time < 0, columns.time, "should be above 0", objects([f"{value:g}" for value in time.tolist()]))
     rows = pd.DataFrame({"time": time, "text": table.filled(columns.context_id or columns.text_id)})
@@ -154,15 +169,16 @@ def table_times(
         rows["word"] = table.texts(columns.word)
     if columns.participant:
         rows["reader"] = table.filled(columns.participant)
-    return rows, pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+    values = pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+    return rows, values, tuple(f"{note.text}: {note.count:,}" if note.count else note.text for note in table.notes)
 
 
-def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame]:
+def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Rows of times that came with a study of public norms."""
     names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
     there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
     rows = pd.DataFrame(there)
-    return rows, pd.DataFrame(index=rows.index)
+    return rows, pd.DataFrame(index=rows.index), ()
 
 
 def joined(
@@ -201,7 +217,7 @@ def joined(
         text, number = words.word.index[0]
         its = f"its first row is text {rows['text'].iloc[0]}" + f", word {rows['number'].iloc[0]}" * ("number" in rows)
         problem = f"has no time of a word of the study, such as text {text}, word {number}; {its}"
-        raise InputError(problem + BY_CONTEXT * has_ids, source=source, field="word_num")
+        raise InputError(problem + _by_context() * has_ids, source=source, field="word_num")
     return Times(
         rows.assign(at=at)[kept],
         controls[kept],
@@ -209,7 +225,7 @@ def joined(
             f"times are of words that have no surprisal in the study{lacking}": int((~known).sum()),
             "rows have no time or zero (words that were skipped)": int((known & ~read).sum()),
             "times are of a word that is another one in the study": int((known & read & ~same).sum()),
-            "times are outside experiment.fastest and slowest": int((known & read & same & ~inside).sum()),
+            f"times are outside {Set('experiment.fastest')} and slowest": int((known & read & same & ~inside).sum()),
         },
     )
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shannon_game.estimators.cloze import StudyWords, WordRules, study_words, word_rules
 from shannon_game.estimators.cloze.study import entry_positions, model_names
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.studies.cloze.rows import WordRulesName
 from shannon_game.inference.settings import Count, Names, Settings
@@ -116,7 +117,7 @@ def words_of(settings: ClozeSettings, study: xr.Dataset, models: Sequence[str]) 
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=models)
     if not len(words.strings):
-        raise InputError("leave no word of any answer", field="experiment.words")
+        raise InputError("leave no word of any answer", field=Set("experiment.words"))
     return words
 
 

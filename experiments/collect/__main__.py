@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--folder", type=Path, required=True, help="where to write")
     export.add_argument("--no-pay", action="store_true", help="write no pay.csv, which has the recruiter's ids")
     public.add_argument("--game", choices=PUBLIC_GAMES, default=PUBLIC_GAMES[0])
+    delete.add_argument("--may-return", action="store_true", help="let the recruiter's ids begin anew, as nobody's")
     delete.add_argument("participant", nargs="+", help="pseudonyms, or the recruiter's ids")
     return parser
 
@@ -63,7 +64,7 @@ def _forget(given: argparse.Namespace) -> None:
     with existing_database(given.url) as database:
         for name in given.participant:
             with database.write() as transaction:
-                if not forget(transaction, name):
+                if not forget(transaction, name, may_return=given.may_return):
                     raise InputError(f"is {name!r}, of whom nothing is stored", field="participant")
             print(f"deleted {name}")  # noqa: T201 - a command
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deck import Deck
-from shannon_game.experiments.collect.deletion import forget_recruiters
+from shannon_game.experiments.collect.deletion import KEY, forget_recruiters
 from shannon_game.experiments.collect.games.texts import items_alone
 from shannon_game.experiments.collect.parts import automatic_questions, refuse_short_visits
 from shannon_game.experiments.collect.register import load_deck, register
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shannon-game")
 
-_KEY = "key"
 _RELEASE_EVERY_SECONDS = 10.0
 
 
@@ -72,9 +71,9 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         # players who are no people believe something of the items; free answers are of the comparisons' contexts
         study = items_alone(study)
     with database.write() as transaction:
-        stored = transaction.get(ServerValue, _KEY)
+        stored = transaction.get(ServerValue, KEY)
         if stored is None:
-            stored = ServerValue(name=_KEY, value=secrets.token_hex(32))
+            stored = ServerValue(name=KEY, value=secrets.token_hex(32))
             transaction.add(stored)
         row = register(transaction, study, settings)
         forget_recruiters(transaction, row.id, settings.retention_days)

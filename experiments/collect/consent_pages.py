@@ -8,7 +8,7 @@ import time
 from sqlalchemy.orm import Session as Transaction
 from starlette.responses import Response
 
-from shannon_game.experiments.collect.deletion import count_gone, forget, forget_visit
+from shannon_game.experiments.collect.deletion import count_gone, forget_visit, withdraw
 from shannon_game.experiments.collect.pages import Handler, filled, posted, shown_at
 from shannon_game.experiments.collect.security import COOKIE
 from shannon_game.experiments.collect.sessions import Refusal, go_on, session_of
@@ -81,7 +81,7 @@ def withdraw_given(visit: Visit) -> Response:
         session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
-        forget(transaction, session.player.pseudonym)
+        withdraw(transaction, session.player, session.study_id)
         count_gone(transaction, "withdrawn", visit.collection.study_id)
     log.info("a participant withdrew; everything of theirs was deleted")
     response = redirect("/withdrawn")

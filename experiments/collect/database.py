@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError, how_to_install
+from shannon_game.estimators.messages import Ask
 from shannon_game.experiments.collect.tables import Base
 from shannon_game.inference.disk import create_private, write_ahead
 
@@ -79,40 +80,53 @@ class Database:
         self.engine.dispose()
 
 
+def shown_url(url: str) -> str:
+    """Return an address as a message shows it: without a password, wherever in it one was written."""
+    return (
+        url if url.startswith("sqlite") else re.sub("/[^/]*@|:.*@", "/***@", re.sub("(password=)[^&]*", r"\1***", url))
+    )
+
+
 def is_sqlite(engine: Engine) -> bool:
     """Whether an engine speaks to SQLite."""
     return engine.dialect.name == "sqlite"
 
 
-def open_database(url: str, *, field: str = "database", new: bool = True) -> Database:
+def open_database(url: str, *, field: object = "database", new: bool = True) -> Database:
     """Open a database and bring its tables up to date; a new file is for its owner alone.
 
     ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/NAME``; ``sqlite://`` is in memory, for tests. Messages call
     it `field`; without `new` there have to be tables.
     """
     url = re.sub("^postgresql://", "postgresql+psycopg://", url)
+    shown = shown_url(url)
     try:
-        engine = create_engine(url, **_options(url))
-    except ArgumentError as error:
-        problem = f"is {url!r}, should be sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/NAME"
-        raise InputError(problem, field=field) from error
+        engine = create_engine(url, hide_parameters=True, **_options(url))
+        if not is_sqlite(engine) and url.count("@") > 1:
+            # a part of the password is taken for the host, and would stand in messages
+            raise ValueError  # noqa: TRY301
+    except (ArgumentError, ValueError):
+        should = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME, the password in PGPASSWORD or ~/.pgpass"
+        raise InputError(
+            f"should be {should}; it is not shown, because a password may stand in it", field=field
+        ) from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect")
         raise InputError(problem, field=field) from error
     if is_sqlite(engine):
         if not new and not Path(engine.url.database or "").is_file():
-            problem = f"is {url!r}, and there is no file {engine.url.database!r}; +exp=collect writes one"
+            shown = make_url(url).render_as_string()
+            problem = f"is {shown!r}, and there is no file {engine.url.database!r}; {Ask('collect')} writes one"
             raise InputError(problem, field=field)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    shown = make_url(url).render_as_string()  # without the password
     try:
         _make_private_file(url)
         # tables are made in a new database, never in somebody else's
         strange = not new and not inspect(engine).has_table(_VERSION)
         if strange:
             reason = "it has none of its tables"
-            raise InputError(f"is {shown!r}, no database that +exp=collect wrote: {reason}", field=field)  # noqa: TRY301
+            raise InputError(f"is {shown!r}, no database that {Ask('collect')} wrote: {reason}", field=field)  # noqa: TRY301
         with engine.execution_options(**{_IMMEDIATE: True}).begin() as connection:
             upgrade(connection, field=field)
     except InputError:
@@ -123,13 +137,13 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         reason = " ".join(str(getattr(error, "orig", error)).split())
         # nobody answers, or the tables of another program stand there
         closed = isinstance(error, OperationalError)
-        what = "which cannot be opened" if closed else "no database that +exp=collect wrote"
+        what = "which cannot be opened" if closed else f"no database that {Ask('collect')} wrote"
         raise InputError(f"is {shown!r}, {what}: {reason}", field=field) from error
     return Database(engine)
 
 
 @contextmanager
-def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
+def existing_database(url: str, *, field: object = "url") -> Iterator[Database]:
     """Open a database that is there while the block runs; InputError in one line where it is none, or damaged."""
     database = open_database(url, field=field, new=False)
     try:
@@ -146,13 +160,13 @@ def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
         database.close()
 
 
-def _damaged(url: str, reason: str, field: str) -> InputError:
-    shown, said = make_url(url).render_as_string(), " ".join(reason.split())
+def _damaged(url: str, reason: str, field: object) -> InputError:
+    shown, said = shown_url(url), " ".join(reason.split())
     cure = "where the file is damaged take a backup, or what sqlite3 FILE .recover still finds"
     return InputError(f"is {shown!r}, which cannot be read to its end: {said}; {cure}", field=field)
 
 
-def upgrade(connection: Connection, *, field: str = "database") -> None:
+def upgrade(connection: Connection, *, field: object = "database") -> None:
     """Bring the tables to this version; what is there already stays."""
     if not inspect(connection).has_table(_VERSION):
         Base.metadata.create_all(connection)

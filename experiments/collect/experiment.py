@@ -32,9 +32,9 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     study = settings.study_of(study)
     if settings.players != "people":
         # they come to this machine itself, where no proxy speaks TLS
-        settings = settings.model_copy(update={"https": False})
+        settings = settings.model_copy(update={"https": False, "recruiter": settings.recruiter.for_players()})
     study = chosen_contexts(study, settings)
-    database = open_database(settings.database)
+    database = open_database(settings.url)
     try:
         collection = open_collection(settings, study, database)
         if settings.players != "people":

@@ -18,7 +18,6 @@ from shannon_game.experiments.collect.games.protocol import NO_RIGHT, FormError
 from shannon_game.experiments.collect.security import SUBMITS, new_token
 from shannon_game.experiments.collect.sessions import (
     ENDED,
-    PLACES,
     Refusal,
     cookie_session,
     enter,
@@ -40,7 +39,7 @@ from shannon_game.experiments.collect.tables import (
     Session,
     SurveyAnswer,
 )
-from shannon_game.experiments.collect.visit import Visit, page, redirect, refuse, set_cookie
+from shannon_game.experiments.collect.visit import PERSONAL, Visit, page, redirect, refuse, set_cookie
 
 Handler = Callable[[Visit], Response]
 
@@ -57,21 +56,22 @@ def healthz(visit: Visit) -> Response:
 
 
 def choose(visit: Visit) -> Response:
-    """Offer the games; somebody who has begun one is offered to go on, and its browser's next person to begin."""
-    given, anew = _recruiter(visit, visit.request.query_params), bool(visit.request.query_params.get("new"))
+    """Offer the games; to go on to whom has begun one, in this browser or by a personal link, else to begin anew."""
+    query = visit.request.query_params
+    given, anew, link = _recruiter(visit, query), bool(query.get("new")), query.get(PERSONAL)
     with visit.collection.database.read() as transaction:
         recruiter_id = recruiter_id_of(visit.collection, given) if given else None
-        session = cookie_session(transaction, visit.token)
-        mine = session is not None and is_of(session, recruiter_id, somebody_else=anew)
+        session = _linked(transaction, visit, link) if link else cookie_session(transaction, visit.token)
+        mine = session is not None and (bool(link) or is_of(session, recruiter_id, somebody_else=anew))
         played = list(visits_of(transaction, visit.collection, session.player)) if session is not None and mine else []
-        running = session if mine and session in played and session.state not in ENDED else None
+        running = session if mine and session in played and (link or session.state not in ENDED) else None
         if not played:
             recruiter_id_of(visit.collection, given)
         return page(
             visit,
             "choose.html",
-            recruiter=given,
-            place=PLACES[running.state] if running is not None else None,
+            sent={PERSONAL: link} if link else given,
+            running=running,
             played={each.game for each in played},
             anew=anew,
             # who came by a recruiter's link is known by its id
@@ -86,10 +86,16 @@ def start(visit: Visit) -> Response:
     given = _recruiter(visit, visit.form)
     wanted, anew = visit.form.get("language", ""), bool(visit.form.get("new"))
     with collection.database.write() as transaction:
+        if link := visit.form.get(PERSONAL):
+            response = redirect(_linked(transaction, visit, link))
+            set_cookie(response, visit, link)
+            return response
         running = cookie_session(transaction, visit.token)
         if running is not None and not is_of(running, recruiter_id_of(collection, given), somebody_else=anew):
             running = None
         if running is not None and running.study_id == collection.study_id and running.state not in ENDED:
+            # a submission that was reopened has other parameters
+            running.player.recruiter = running.player.recruiter | given
             return redirect(running)
         try:
             session = enter(
@@ -100,16 +106,24 @@ def start(visit: Visit) -> Response:
                 language=wanted if wanted in collection.strings.languages else visit.language,
                 screen=visit.form.get("screen", ""),
                 recruiter=given,
-                known=None if running is None else running.player,
+                known=running,
             )
         except Refusal as refusal:
             url = collection.settings.recruiter.full_url
-            if url is None or refusal.key not in ("error.full", "error.full_now", "error.closed"):
+            if url is None or refusal.key not in ("error.full", "error.closed"):
                 raise
             return refuse(visit, refusal, back=filled(url, given))
         response = redirect(session)
     set_cookie(response, visit, token)
     return response
+
+
+def _linked(transaction: Transaction, visit: Visit, link: str) -> Session:
+    """Find the visit of a personal link, which holds the secret of the cookie."""
+    session = session_of(transaction, visit.collection, link)
+    if session is None:
+        raise Refusal(404, "error.not_found")
+    return session
 
 
 def _recruiter(visit: Visit, sent: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
@@ -13,9 +13,10 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.collect.deck import Card, Deck
 from shannon_game.experiments.collect.parts import named_items, parts_of
-from shannon_game.experiments.collect.settings import MAY_CHANGE, CollectSettings
+from shannon_game.experiments.collect.settings import MAY_CHANGE, OF_PLAYERS, CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
 
@@ -31,6 +32,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     if settings.players != "people":
         # a rehearsal is another study than the one that people play
         name = f"{name}, {settings.players} players"
+        _refuse_people(transaction, settings)
     found = transaction.scalar(select(Study).where(Study.name == name))
     rows = [
         vars(part.row)
@@ -41,9 +43,9 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     _refuse_unknown_items(rows, settings, study)
     content_hash, stored = _hash(name, rows), launched(settings)
     if found is not None:
-        _refuse_changes(found, stored)
+        _refuse_changes(found, stored, MAY_CHANGE - (OF_PLAYERS if settings.players != "people" else set()))
         if found.content_hash != content_hash:
-            problem = f"asks other questions than {name!r} was launched with; {_OR_ANOTHER}"
+            problem = f"asks other questions than {name!r} was launched with; {_or_another()}"
             raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
         # what may change; a language may come later
         found.settings = found.settings | stored | {"consent": found.settings["consent"] | stored["consent"]}
@@ -69,29 +71,43 @@ def _refuse_unknown_items(rows: Sequence[Mapping[str, Any]], settings: CollectSe
             problem += "; it is set aside for training rounds or attention checks: ask fewer of these, or leave it out"
         elif settings.contexts is not None:
             problem += (
-                f"; contexts draws {settings.contexts} items of the study: set contexts to null, so that lists say "
-                "which items are asked, or leave it out"
+                f"; contexts draws {settings.contexts} items of the study: set contexts to {word(None)}, so that lists "
+                "say which items are asked, or leave it out"
             )
         raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
 
 
-_OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
+def _or_another() -> str:
+    return f"give what it was launched with, or launch another study by {Set('experiment.collection', 'NAME')}"
 
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
-    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "served", "vocabulary"})
+    stored = settings.model_dump(
+        mode="json", exclude={"database", "beside_people", "collection", "plan", "served", "vocabulary"}
+    )
     stored["consent"] = consent_texts(settings)
     for name in ("before", "after"):
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
     return stored
 
 
-def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
+def _refuse_people(transaction: Transaction, settings: CollectSettings) -> None:
+    """Refuse to play where people do: their exports, backups and quotas would hold what nobody answered."""
+    theirs = [row.name for row in transaction.scalars(select(Study)) if row.settings.get("players") == "people"]
+    if theirs and not settings.beside_people:
+        problem = (
+            f"holds {theirs[0]!r}, a study of people; leave {Set('experiment.database')} out, name another one for "
+            f"players who are none, or set {Set('experiment.beside_people', True)}"
+        )
+        raise InputError(problem, field=Set("experiment.database"))
+
+
+def _refuse_changes(found: Study, given: Mapping[str, Any], may_change: Collection[str]) -> None:
     changed, before = [], dict(_flat(found.settings))
     for name, value in _flat(given):
         old = before.get(name, value)
-        if old != value and name.split(".")[0] not in MAY_CHANGE and name not in MAY_CHANGE:
+        if old != value and name.split(".")[0] not in may_change and name not in may_change:
             changed.append((name, old, value))
     # what settings add to the consent changes with them
     changed.sort(key=lambda each: each[0].startswith("consent."))
@@ -100,10 +116,8 @@ def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
         others = "".join(
             f"; {name} is {_shown(value, old)}, was {_shown(old, value)}" for name, old, value in changed[1:]
         )
-        problem = (
-            f"is {_shown(value, old)}, and {found.name!r} was launched with {_shown(old, value)}{others}; {_OR_ANOTHER}"
-        )
-        raise InputError(problem, field=f"experiment.{name}")
+        problem = f"is {_shown(value, old)}, and {found.name!r} was launched with {_shown(old, value)}{others}"
+        raise InputError(f"{problem}; {_or_another()}", field=Set(f"experiment.{name}"))
 
 
 def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

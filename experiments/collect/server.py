@@ -23,6 +23,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.collect.admin_pages import ADMIN_PAGES
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.consent_pages import CONSENT_PAGES
@@ -70,7 +71,7 @@ def serve(collection: Collection) -> None:
         an_hour = f"{pay.an_hour(pay.planned_minutes):.2f} {pay.currency}"
         say(f"pay for {pay.planned_minutes:g} planned minutes is {an_hour} an hour")
     elif pay.base:
-        say("pay.planned_minutes is null: the pay per hour is unknown")
+        say(f"pay.planned_minutes is {word(None)}: the pay per hour is unknown")
     config = uvicorn.Config(
         app_of(collection),
         proxy_headers=True,
@@ -92,8 +93,8 @@ def _socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason, _, _ = (error.strerror or str(error)).partition(" (while")
         problem = f"is {port}, where the server cannot listen on {host} ({reason}); "
-        problem += "experiment.port=0 takes a free one"
-        raise InputError(problem, field="experiment.port") from error
+        problem += f"{Set('experiment.port', 0)} takes a free one"
+        raise InputError(problem, field=Set("experiment.port")) from error
 
 
 class _Server(uvicorn.Server):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import re
 import secrets
 import time
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.experiments.collect.assign import lock_study
 from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.deletion import has_withdrawn
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import (
     ANSWERED,
@@ -107,25 +109,29 @@ def enter(
     language: str,
     screen: str,
     recruiter: Mapping[str, str],
-    known: Player | None = None,
+    known: Session | None = None,
 ) -> Session:
-    """Begin a session, or go on with one that the person has begun; ``known`` is who came by the same browser."""
+    """Begin a session, or go on with one that the person has begun.
+
+    `known` is a session whose secret the person holds. The recruiter's id alone begins a visit: whoever knows it, or
+    counts up to it, gets into none that is there.
+    """
     settings, now = collection.settings, time.time()
     if (settings.blocks[0].game if settings.blocks else game) not in settings.game:
         raise Refusal(404, "error.no_game")
     recruiter_id = recruiter_id_of(collection, recruiter)
-    player = known
-    if recruiter_id:
+    player = None if known is None else known.player
+    if recruiter_id and player is None:
         player = transaction.scalar(select(Player).where(Player.recruiter_id == recruiter_id))
     there = [] if player is None else visits_of(transaction, collection, player)
+    # a visit to another study proves nothing: the id alone begins one
+    stranger = bool(there) and (known is None or known.study_id != collection.study_id)
+    if stranger or (not there and recruiter_id and has_withdrawn(transaction, recruiter_id)):
+        raise Refusal(403, "error.came_before")
     before = _begun(there, settings, game)
-    if before is not None and player is not None:
-        # a submission that was reopened has other parameters; the code is for those of the same one
-        whole = len(recruiter) == len(settings.recruiter.parameters)
-        reopened = whole and (before.state not in ENDED or dict(recruiter) == player.recruiter)
-        if player is not known and not reopened:
-            raise Refusal(403, "error.took_part")
-        player.recruiter = dict(recruiter) or player.recruiter
+    if before is not None:
+        # a submission that was reopened has other parameters
+        before.player.recruiter = before.player.recruiter | dict(recruiter)
         before.token_hash, before.active_at = token_hash(token), now
         return before
     if settings.closes_at is not None and now > settings.closes_at:
@@ -232,7 +238,7 @@ def _refuse_full(transaction: Transaction, collection: Collection, game: str) ->
     if n_done >= settings.n_sessions:
         raise Refusal(403, "error.full")
     if n_held >= settings.n_sessions:
-        raise Refusal(403, "error.full_now", minutes=round(settings.idle_minutes))
+        raise Refusal(403, "error.full_now", minutes=math.ceil(settings.idle_minutes))
 
 
 def _cell(transaction: Transaction, collection: Collection, game: str) -> tuple[str, str]:

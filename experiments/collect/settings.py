@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.collect.demo import DEMO
-from shannon_game.experiments.collect.strings import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 from shannon_game.experiments.studies.comparison.designed import Crowd
 from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
@@ -30,12 +31,14 @@ MAY_CHANGE = frozenset(
     {
         *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
         *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
-        *("api_store", "languages", "leaderboard", "recruiter.completion_code"),
+        *("api_store", "languages", "leaderboard", "recruiter.completion_code", "database", "beside_people"),
         *(f"recruiter.{name}_url" for name in ("return", "full", "declined", "screened")),
     }
 )
 """Settings of a server and of its players, quotas, and addresses: no answer depends on them. All others stay as they
 were when the study was launched."""
+OF_PLAYERS = frozenset({"n_players", "belief", "population", "models", "prompt", "temperature", "tries"})
+"""What players who are no people answer by: a study that they play keeps it."""
 
 _FILES = Path(__file__).parent / "data"
 _PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -78,6 +81,10 @@ class RecruiterSettings(Settings):
         if isinstance(given, dict) and given.get("platform") in _PARAMETERS and "parameters" not in given:
             return given | {"parameters": _PARAMETERS[given["platform"]]}
         return given
+
+    def for_players(self) -> RecruiterSettings:
+        """As players who are no people need it: each comes with an id, by which a killed rehearsal goes on."""
+        return self if self.parameters else self.model_copy(update={"parameters": ("player",)})
 
 
 class PaySettings(Settings):
@@ -261,8 +268,11 @@ class CollectSettings(Seeded):
     that was launched stays as it is: a start with another setting that data depend on is refused."""
     closes: Text | None = None
     """Day or time (2026-11-24T18:00) after which nobody new is let in; null lets people in until the quota is full."""
-    database: Text = "sqlite:///collect.sqlite"
-    """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
+    database: Text | None = None
+    """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME. null is
+    sqlite:///collect.sqlite, and sqlite:///collect_rehearsal.sqlite for players who are no people."""
+    beside_people: bool = False
+    """Let players who are no people play in a database that holds a study of people."""
     host: Text = "127.0.0.1"
     """Address to listen on; 0.0.0.0 is every one of this machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
@@ -279,9 +289,14 @@ class CollectSettings(Seeded):
         study = comparison_file(path=self.served)
         same = given.attrs.get("data_sha256") == study.attrs["data_sha256"]
         if not same and given.attrs.get("name") != DEMO:
-            problem = f"is {str(self.served)!r}, and study= names {given.attrs.get('name')!r}; give one of them"
+            problem = f"is {str(self.served)!r}, and the study is {given.attrs.get('name')!r}; give one of them"
             raise InputError(problem, field="served")
         return study
+
+    @property
+    def url(self) -> str:
+        """Address of the database."""
+        return self.database or f"sqlite:///collect{'' if self.players == 'people' else '_rehearsal'}.sqlite"
 
     def goes_on(self, game: str) -> bool:
         """Whether a game goes on from one place of a text to the next."""
@@ -366,8 +381,8 @@ class CollectSettings(Seeded):
         if (self.players == "model") != bool(self.models):
             names = ", ".join(self.models) or "none"
             raise InputError(
-                f"is {self.players!r}, and model= names {names}; language models play with experiment.players=model "
-                "and model=[smollm2] or the like",
+                f"is {self.players!r}, but the models are {names}; models play with "
+                f"{Set('experiment.players', 'model')} and {Set('model', ['smollm2'])} or the like",
                 field="players",
             )
         return self
@@ -389,5 +404,5 @@ def read_plan(path: Path) -> dict[str, Any]:
         raise InputError(f"is {str(path)!r}, which cannot be read: {error}", field="plan") from error
     content = parse_yaml(text, path, "plan")
     if not isinstance(content, dict) or "plan" in content:
-        raise InputError("should be a mapping of settings of +exp=collect, without plan", source=path, field="plan")
+        raise InputError("should be a mapping of settings of collect, without plan", source=path, field="plan")
     return content

@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 
 _HERE = Path(__file__).parent
 _LANGUAGES = _HERE / "languages"
@@ -78,24 +77,3 @@ def page_version() -> str:
     files = sorted(path for name in ("templates", "languages", "static") for path in (_HERE / name).glob("*.*"))
     hashes = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
     return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()[:12]
-
-
-def parse_yaml(text: str, source: object, field: str | None = None) -> Any:
-    """Parse YAML in which every mapping gives a key once: of two values YAML takes the last and says nothing."""
-
-    class Once(yaml.SafeLoader):  # type: ignore[misc]
-        def flatten_mapping(self, node: yaml.MappingNode) -> None:
-            keys = set()
-            for key, _ in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.value in keys:
-                    problem = f"stands twice, again in line {key.start_mark.line + 1}"
-                    raise InputError(problem, source=source, field=key.value)
-                keys.add(str(key.value))
-            super().flatten_mapping(node)
-
-    try:
-        return yaml.load(text, Once)
-    except yaml.YAMLError as error:
-        raise InputError(f"is no YAML: {' '.join(str(error).split())}", source=source, field=field) from error
-    except RecursionError:
-        raise InputError("is nested too deeply", source=source, field=field) from None

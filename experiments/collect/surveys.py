@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.protocol import FormError
-from shannon_game.experiments.collect.strings import Strings, parse_yaml
+from shannon_game.experiments.collect.strings import Strings
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 from shannon_game.inference.settings import Settings, Text, settings_from
 
 if TYPE_CHECKING:

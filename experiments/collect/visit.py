@@ -36,6 +36,8 @@ LARGEST_BODY = 64 * 1024
 BODY_SECONDS = 20.0
 """A form that takes longer to come is given up."""
 _MOST_FIELDS = 200
+PERSONAL = "personal"
+"""Parameter of the link by which a person, and nobody else, gets to a visit from any browser."""
 
 _MARKS = {" ": ("·", "mark.space"), "\n": ("↵", "mark.newline"), "\t": ("⇥", "mark.tab")}
 
@@ -129,6 +131,7 @@ def page(
         "session": session,
         "values": {},
         "back": None,
+        "personal": f"/?{PERSONAL}={token}",
         **values,
     }
     response = HTMLResponse(_templates().get_template(template).render(context), status_code=status)

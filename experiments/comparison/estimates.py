@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
-from importlib import import_module
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,11 +25,15 @@ from shannon_game.estimators.comparison import (
 from shannon_game.estimators.comparison.rounding import SCHEMES
 from shannon_game.estimators.comparison.terms import control_model, player_names
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set, word
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.settings import Count, Group, Names
 
 XLABEL = "perplexity per token"
+R = TypeVar("R", bound="EstimateRow")
 
 _ROUNDINGS = {"none": "as given", "interface": "rounded to 11 values"}
 
@@ -57,7 +59,7 @@ class EstimatorSettings(Group):
         """Name of a log-mean of the toolkit, or the user's own."""
         if self.log_mean is None:
             return self.name
-        return _own_log_mean(self.log_mean)
+        return own_function(self.log_mean, "LogMeans", field=Set("estimator.log_mean"))
 
     @model_validator(mode="before")
     @classmethod
@@ -77,23 +79,6 @@ class EstimatorSettings(Group):
         return self
 
 
-def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
-    module_name, _, name = dotted.rpartition(".")
-    try:
-        module = import_module(module_name) if module_name else None
-        found = getattr(module, name, None)
-    except ImportError as error:
-        problem = f"is {dotted!r}, which cannot be imported: {error}"
-        raise InputError(problem, field="estimator.log_mean") from error
-    if callable(found):
-        return cast("Callable[[ItemTerms], LogMeans]", found)
-    near = get_close_matches(name, [each for each in getattr(module, "__dict__", ()) if not each.startswith("_")], n=1)
-    meant = (
-        f"; did you mean {near[0]!r}?" if near else "; should be MODULE.FUNCTION, a function that stands in a module"
-    )
-    raise InputError(f"is {dotted!r}, and {module_name!r} has no function {name!r}{meant}", field="estimator.log_mean")
-
-
 class RoundingSettings(Group):
     """The grid to which reports are rounded."""
 
@@ -111,8 +96,11 @@ class RoundingSettings(Group):
         """The scheme that these settings describe."""
         if self.name != "custom":
             return rounding_scheme(self.name)
-        if self.values is None:
-            raise InputError("is null, should be a list of probabilities: [0.05, 0.5, 0.95]", field="rounding.values")
+        if not self.values:
+            given = word(None) if self.values is None else "[]"
+            raise InputError(
+                f"is {given}, should be a list of probabilities: [0.05, 0.5, 0.95]", field=Set("rounding.values")
+            )
         return RoundingScheme("custom", self.values, space=self.space, tie=self.tie)
 
     @model_validator(mode="after")
@@ -166,15 +154,53 @@ class ComparisonSettings(EstimateSettings, ResponseSettings):
     """What most questions to a comparison study take."""
 
 
-_OF_GAP = ("n_items", "n_responses", "gap_nats", "se_items_nats", "se_samples_nats")
-_PERPLEXITY = ("reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper")
-_OF_ESTIMATE = (*_PERPLEXITY, "true_loss_nats", "true_gap_nats")
-_OF_WEIGHTS = ("pareto_k", "kl_nats", "n_required", "share_starved", "verdict")
-TABLE_COLUMNS = (
-    *("player", "rounding", "estimator", "generator", *_OF_GAP, *_PERPLEXITY),
-    *("true_loss_nats", "true_perplexity", "true_gap_nats", "true_perplexity_asked", "error_nats", *_OF_WEIGHTS),
-)
-"""Columns of every perplexity-like table, in this order; an experiment may append its own."""
+def rounding_label(name: str) -> str:
+    """Say what a rounding does, for a reader who does not know its name."""
+    if name in _ROUNDINGS:
+        return _ROUNDINGS[name]
+    return f"rounded to {len(SCHEMES[name].values)} values ({name})" if name in SCHEMES else f"rounded: {name}"
+
+
+class EstimateRow(column.Row):
+    """One player under one rounding: what every perplexity-like table has; a question may add columns of its own."""
+
+    player: str = column.key("participant or model", players=True)
+    rounding: str = column.key(
+        "grid to which probability judgements are rounded",
+        usual="none",
+        setting="rounding",
+        words=rounding_label,
+    )
+    estimator: str = column.setting("log-mean of the likelihood ratio", setting="estimator")
+    generator: str = column.setting("model that drew the candidates, or controls the estimator", setting="generator")
+    n_items: int = column.context("items asked")
+    n_responses: int = column.context("responses")
+    gap_nats: float = column.estimate("loss minus the generator's", unit="nats")
+    se_items_nats: float = column.se("gap_nats", "standard error over items (source i)", unit="nats")
+    se_samples_nats: float = column.se(
+        "gap_nats", "standard error of a finite number of responses (source ii)", unit="nats"
+    )
+    reference_loss_nats: float = column.context("L_G, the generator's loss over the reference items", unit="nats")
+    perplexity: float = column.estimate("exp(gap + L_G)", label=XLABEL, scale="log", headline=True)
+    perplexity_lower: float = column.lower("perplexity")
+    perplexity_upper: float = column.upper("perplexity")
+    true_loss_nats: float = column.detail("true loss over the reference items", unit="nats")
+    true_perplexity: float = column.detail("true perplexity over the reference items")
+    true_gap_nats: float = column.truth("gap_nats", unit="nats")
+    true_perplexity_asked: float = column.truth(
+        "perplexity", "exp(true gap on the items asked + L_G): what it should be"
+    )
+    error_nats: float = column.error("perplexity", "gap minus the true gap on the same items", unit="nats")
+    pareto_k: float = column.detail(
+        "tail of the leave-one-out weights: under 0.5 fine, over 0.7 hopeless; none: no tail to fit"
+    )
+    kl_nats: float = column.detail("KL(player, generator) by self-normalised weights", unit="nats")
+    n_required: float = column.detail("responses per item that the KL needs")
+    share_starved: float = column.detail("share of items with fewer than two effective responses")
+    verdict: str = column.flag("whether the responses per item are enough", bad={"too few": "‡", "doubtful": "†"})
+
+
+TABLE_COLUMNS = tuple(each.name for each in EstimateRow.columns)
 
 
 def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str]:
@@ -186,7 +212,9 @@ def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str
         if name not in valid:
             raise unknown_choice("player", name, valid, source=f"players, study {study.attrs['name']!r}")
     if not players or len(set(players)) < len(players):
-        raise InputError(f"is {list(players)}; name each player once, or leave it null for all", field="players")
+        raise InputError(
+            f"is {list(players)}; name each player once, or leave it {word(None)} for all", field="players"
+        )
     return list(players)
 
 
@@ -229,20 +257,22 @@ def estimate(settings: EstimateSettings, study: xr.Dataset, player: str, scheme:
     )
 
 
+def estimate_row(result: PerplexityEstimate, generator: str, kind: type[R]) -> R:
+    """One row of a perplexity-like table."""
+    return kind.of(
+        result,
+        result.gap,
+        result.gap.diagnostics,
+        generator=generator,
+        true_perplexity=float(np.exp(result.true_loss_nats)),
+        true_perplexity_asked=float(np.exp(result.reference_loss_nats + result.true_gap_nats)),
+        error_nats=result.gap.gap_nats - result.true_gap_nats,
+    )
+
+
 def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
-    """One row of a perplexity-like table (:data:`TABLE_COLUMNS`)."""
-    gap = result.gap
-    parts = ((gap, _OF_GAP), (result, _OF_ESTIMATE), (gap.diagnostics, _OF_WEIGHTS))
-    row = {name: getattr(part, name) for part, names in parts for name in names} | {
-        "player": result.player,
-        "rounding": result.rounding,
-        "estimator": gap.estimator,
-        "generator": generator,
-        "true_perplexity": float(np.exp(result.true_loss_nats)),
-        "true_perplexity_asked": float(np.exp(result.reference_loss_nats + result.true_gap_nats)),
-        "error_nats": gap.gap_nats - result.true_gap_nats,
-    }
-    return {name: row[name] for name in TABLE_COLUMNS}
+    """Cells of such a row, for tables that are not declared yet."""
+    return dict(vars(estimate_row(result, generator, EstimateRow)))
 
 
 def player_rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -257,13 +287,6 @@ def player_rows(table: pd.DataFrame) -> pd.DataFrame:
         hollow=rounded,
         group=table["player"],
     )
-
-
-def rounding_label(name: str) -> str:
-    """Say what a rounding does, for a reader who does not know its name."""
-    if name in _ROUNDINGS:
-        return _ROUNDINGS[name]
-    return f"rounded to {len(SCHEMES[name].values)} values ({name})" if name in SCHEMES else f"rounded: {name}"
 
 
 def grey_roundings(axes: Axes) -> None:

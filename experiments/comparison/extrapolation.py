@@ -20,6 +20,7 @@ from shannon_game.estimators.comparison import two_alternative_report
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN, item_positions
+from shannon_game.estimators.messages import Ask
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import name_ends, titled
 from shannon_game.experiments.harness.plots import bars, styled
@@ -136,9 +137,9 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     people = table[table["player"] == HUMAN]
     spread = people["loss_nats"].max() - people["loss_nats"].min()
     if people["outside"].any():
-        said.append("people's score is outside the models' scores: add models on both sides, or +exp=human_loss")
+        said.append(f"people's score is outside the models' scores: add models on both sides, or {Ask('human_loss')}")
     if spread > 0.1:
-        said.append(f"the degrees disagree by {spread:.2f} nats on people's loss: report both, or +exp=human_loss")
+        said.append(f"the degrees disagree by {spread:.2f} nats on people's loss: report both, or {Ask('human_loss')}")
     return tuple(said)
 
 

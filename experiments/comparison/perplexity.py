@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -17,18 +15,19 @@ from shannon_game.estimators.comparison import (
     comparison_participants,
 )
 from shannon_game.estimators.comparison.importance import drawn_response_mask
+from shannon_game.estimators.messages import Ask, Set
 from shannon_game.experiments.comparison import estimates
-from shannon_game.experiments.comparison.estimates import ComparisonSettings, EstimatorSettings, bars_label, table_row
+from shannon_game.experiments.comparison.estimates import ComparisonSettings, EstimateRow, EstimatorSettings, bars_label
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import TRUTH_ASKED, TRUTH_REFERENCE, Series, player_label
-from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.plots import declared_forest
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
-from shannon_game.experiments.harness.tables import for_screen, table_variables
 
 _VERDICTS = {
     "too few": "too few responses per item, so that equation 5 is too low by itself: ask more per item (the column "
-    "n_required says how many), and fit +exp=human_loss for people (Pareto k, share of items with under two effective "
+    "n_required says how many), and fit human_loss for people (Pareto k, share of items with under two effective "
     "responses)",
     "doubtful": "responses per item may be too few: ask more per item (the column n_required says how many; "
     "Pareto k, share of items with under two effective responses)",
@@ -39,6 +38,13 @@ class PerplexitySettings(ComparisonSettings):
     """Settings of :func:`perplexity`."""
 
 
+class PerplexityRow(EstimateRow):
+    """One player under one rounding, in bits as well: the paper's unit; a perplexity is the same in both."""
+
+    gap_bits: float = column.detail("gap_nats in bits", unit="bits", value=lambda row: row.gap_nats / np.log(2))
+    loss_bits: float = column.detail("loss in bits", unit="bits", value=lambda row: np.log2(row.perplexity))
+
+
 _VARIED = {
     name: f"shannon_game.experiments.comparison.{name}.{name}"
     for name in ("rounding", "bootstrap", "sample_size", "token_classes", "extrapolation")
@@ -46,7 +52,7 @@ _VARIED = {
 
 
 @choice("vary", "nothing", _VARIED)
-@experiment(PerplexitySettings)
+@experiment(PerplexitySettings, row=PerplexityRow)
 def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentResult:
     """Estimate every player's perplexity, unrounded and under one rounding (figures 4 and 9 of the paper).
 
@@ -67,10 +73,7 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     schemes = estimates.compared_schemes(settings.rounding)
     players = estimates.chosen_players(study, settings.players)
     results = [estimates.estimate(settings, study, player, scheme) for player in players for scheme in schemes]
-    table = pd.DataFrame([table_row(result, control) for result in results])
-    # the paper's unit; a perplexity is the same in both
-    table["gap_bits"] = table["gap_nats"] / np.log(2)
-    table["loss_bits"] = np.log2(table["perplexity"])
+    table = column.table_of(estimates.estimate_row(result, control, PerplexityRow) for result in results)
     estimator, generator = settings.estimator.function, settings.generator
     drawn_by = {"generator": generator.name, "control_only": generator.control_only}
     tables = {"items": comparison_items(study, players, estimator=estimator, **drawn_by)}
@@ -78,8 +81,9 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     twice = _rounded_already(table)
     return ExperimentResult(
         table=table,
-        on_screen=for_screen(table[~twice]),
-        dataset=estimates_dataset(results, control),
+        row=PerplexityRow,
+        on_screen=table[~twice],
+        dataset=estimates_dataset(results, table, PerplexityRow),
         tables=tables,
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
         text=summary(table),
@@ -97,17 +101,17 @@ def _study_warnings(study: xr.Dataset, table: pd.DataFrame, settings: Perplexity
         said.append(
             f"as in the paper, the gap is over the {int(study['selected'].sum())} items that pass the filter, the "
             f"generator's loss over all {int(study['in_reference'].sum())} reference items; set "
-            "estimator.reference=asked to take the items asked for both"
+            f"{Set('estimator.reference', 'asked')} to take the items asked for both"
         )
     if n_left_out := int(np.sum(~drawn_response_mask(study))):
         said.append(
             f"{n_left_out} of {study.sizes['response']} responses are left out, as they are about people's free "
-            "answers or compare two candidates; +exp=human_loss uses them"
+            f"answers or compare two candidates; {Ask('human_loss')} uses them"
         )
     return said
 
 
-def estimates_dataset(results: list[PerplexityEstimate], control: str) -> xr.Dataset:
+def estimates_dataset(results: list[PerplexityEstimate], table: pd.DataFrame, kind: type[EstimateRow]) -> xr.Dataset:
     """All that is needed to redraw: every item's log-mean, with the estimates beside it."""
     items = pd.Index(dict.fromkeys(item for result in results for item in result.gap.item.tolist()))
     item_gap = np.full((len(results), items.size), np.nan)
@@ -116,15 +120,14 @@ def estimates_dataset(results: list[PerplexityEstimate], control: str) -> xr.Dat
         at = items.get_indexer(result.gap.item)
         item_gap[row, at] = result.gap.item_gap_nats
         item_n[row, at] = result.gap.item_n
-    scalars = pd.DataFrame([table_row(result, control) for result in results])
     return xr.Dataset(
         {
             "item_gap_nats": (("estimate", "item"), item_gap, {"units": "nats"}),
             "item_n": (("estimate", "item"), item_n),
-            **table_variables(scalars, "estimate", but=["generator"]),
+            **column.variables_of(table.drop(columns="generator"), kind.columns, "estimate"),
         },
         coords={"item": items},
-        attrs={"generator": control},
+        attrs={"generator": table["generator"].iloc[0]},
     ).set_coords(["player", "rounding"])
 
 
@@ -148,7 +151,7 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
     if people:
         found.append(
             "the verdict on people counts responses only; noise, bias and rounding of their reports move equation 5 "
-            f"too: fit +exp=human_loss, which models them (rounding {', '.join(people)})"
+            f"too: fit {Ask('human_loss')}, which models them (rounding {', '.join(people)})"
         )
     return tuple(found)
 
@@ -192,17 +195,11 @@ def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line per player and rounding, on a log axis."""
-    rows = estimates.player_rows(table[~_rounded_already(table)])
-    shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label=bars_label(estimator))
-    truths = (
-        Series("true_perplexity_asked", marker="|", size=13, alpha=0.55, label=TRUTH_ASKED),
-        Series("true_perplexity", marker="*", size=9, label=TRUTH_REFERENCE),
-    )
-    handles = [shown.handle(), *(each.handle() for each in truths if each.is_in(rows))]
+    reference = Series("true_perplexity", marker="*", size=9, label=TRUTH_REFERENCE)
     name = (estimator or EstimatorSettings()).name
     about = study_name if name == EstimatorSettings().name else f"{study_name}; estimator {name}"
-    look: dict[str, Any] = {"row_height": 0.3, "scale": "log", "handles": handles, "columns": 2}
-    title = "What perplexity do people and models have?"
-    fig = forest_figure(rows, [shown, *truths], estimates.XLABEL, title, about, **look)
+    title, look = "What perplexity do people and models have?", {"bars": bars_label(estimator), "truth": TRUTH_ASKED}
+    rows, columns = table[~_rounded_already(table)], PerplexityRow.columns
+    fig = declared_forest(rows, columns, title, about, more=[reference], **look)
     estimates.grey_roundings(fig.axes[0])
     return fig

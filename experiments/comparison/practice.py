@@ -13,6 +13,7 @@ from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, re
 from shannon_game.estimators.documents import crossed_slope
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.marks import mark, named, number_ticks
 from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -20,18 +21,28 @@ from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Probability, Settings
 
-PRACTICE_COLUMNS = (
-    *("answers", "slope_nats", "se_nats", "lower_nats", "upper_nats", "n_responses", "n_participants"),
-    *("n_items", "item_share", "first_quarter_nats", "last_quarter_nats"),
-)
-"""Columns of the table.
 
-``slope_nats`` is what ln p, of the probability given to the token of the text, grows by when the number of answers
-given, or what else they are regressed on, doubles, participants' own levels taken out: of all answers (``answers``
-all), or of those to the same question, every question having a level too. ``item_share`` near 1 says that it is the
-same for everybody who met a question, as their order can be. The last two are means of the participants' first and
-last quarters of it.
-"""
+class PracticeRow(column.Row):
+    """One regression of the answers."""
+
+    answers: str = column.key("all answers, or those to the same questions, every question having a level too")
+    slope_nats: float = column.estimate(
+        "change of ln p of the text's token when the number of answers, or what else they are regressed on, doubles; "
+        "participants' own levels taken out",
+        label="change of ln p per doubling",
+        unit="nats",
+        headline=True,
+    )
+    se_nats: float = column.se("slope_nats", unit="nats")
+    lower_nats: float = column.lower("slope_nats", unit="nats")
+    upper_nats: float = column.upper("slope_nats", unit="nats")
+    n_responses: int = column.context("answers")
+    n_participants: int = column.context("people")
+    n_items: int = column.context("questions")
+    item_share: float = column.detail("near 1: it is the same for everybody who met a question, as their order can be")
+    first_quarter_nats: float = column.estimate("mean of the participants' first quarters", unit="nats")
+    last_quarter_nats: float = column.estimate("mean of the participants' last quarters", unit="nats")
+
 
 _ONE_ORDER = 0.8
 _BINS = 8
@@ -42,19 +53,19 @@ class PracticeSettings(Settings):
 
     against: str = "order"
     """What the answers are regressed on: order (answers given before), or a variable of the answers above 0, such as
-    client_ms or server_ms of study=collected: whether slow answers are better."""
+    client_ms or server_ms of collected answers: whether slow answers are better."""
     automatic: bool = False
     """Count the answers that the site gave by itself."""
     interval: Probability = 0.9
     """Probability inside the intervals."""
 
 
-@experiment(PracticeSettings)
+@experiment(PracticeSettings, row=PracticeRow)
 def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     """Regress how good an answer is on the number of answers given before.
 
-    Rows of a study stand in the order in which a participant answered. :data:`PRACTICE_COLUMNS`, a row for all answers,
-    and one for those to the same questions where these stood at different places.
+    Rows of a study stand in the order in which a participant answered. A row for all answers, and one for those to the
+    same questions where these stood at different places.
 
     Examples
     --------
@@ -71,12 +82,16 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     # where everybody met the questions in one order, no question was met at two places
     with suppress(InputError):
         found["the same questions"] = crossed_slope(*of, item_levels=True, probability=settings.interval)
-    table = pd.DataFrame([{"answers": name, **vars(one), **_quarters(answers)} for name, one in found.items()])
-    table = table.rename(columns={name: f"{name}_nats" for name in ("slope", "se", "lower", "upper")})
-    table = table[list(PRACTICE_COLUMNS)]
+    ends = ("slope", "se", "lower", "upper")
+    table = column.table_of(
+        PracticeRow.of(one, answers=name, **{f"{end}_nats": getattr(one, end) for end in ends}, **_quarters(answers))
+        for name, one in found.items()
+    )
+    variables = column.variables_of(table, PracticeRow.columns, "row")
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row") | table_variables(answers.add_prefix("answer_"), "answer")),
+        row=PracticeRow,
+        dataset=xr.Dataset(variables | table_variables(answers.add_prefix("answer_"), "answer")),
         figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings.against)},
         text=_summary(table, settings.interval, settings.against),
         warnings=_warnings(table) if settings.against == "order" else (),

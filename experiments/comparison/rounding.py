@@ -14,6 +14,7 @@ from shannon_game.estimators.comparison import SCHEMES, rounding_scheme
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.perplexity import estimates_dataset, sampling_warnings
 from shannon_game.experiments.harness import figures
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.marks import mark, name_ends, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
@@ -37,17 +38,18 @@ class RoundingEffectSettings(estimates.ComparisonSettings):
         return schemes
 
 
-@experiment(RoundingEffectSettings)
+@experiment(RoundingEffectSettings, row=estimates.EstimateRow)
 def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentResult:
     """Estimate every player's perplexity under several roundings of the reports, one row per player and rounding."""
     study, control = estimates.asked_for(study, settings)
     schemes = list(dict.fromkeys([*map(rounding_scheme, settings.schemes), settings.rounding.scheme]))
     players = estimates.chosen_players(study, settings.players)
     results = [estimates.estimate(settings, study, player, scheme) for player in players for scheme in schemes]
-    table = pd.DataFrame([estimates.table_row(result, control) for result in results])
+    table = column.table_of(estimates.estimate_row(result, control, estimates.EstimateRow) for result in results)
     return ExperimentResult(
         table=table,
-        dataset=estimates_dataset(results, control),
+        row=estimates.EstimateRow,
+        dataset=estimates_dataset(results, table, estimates.EstimateRow),
         figures={"rounding": rounding_figure(table, study.attrs["name"], settings.estimator)},
         text=summary(table),
         warnings=sampling_warnings(table),

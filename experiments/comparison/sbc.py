@@ -9,18 +9,19 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from hydra.utils import get_method
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import label_below, mark, named, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.ranked_fits import RankedSettings, by_quantity, ranked_fits, unconverged_fits
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.inference.posterior.sbc import SbcModel
@@ -86,7 +87,7 @@ class SbcSettings(RankedSettings):
 @experiment(SbcSettings)
 def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
     """Fit a model to data drawn from it, many times, and judge the ranks of the truth: one row per quantity."""
-    design = get_method(MODELS.get(settings.model, settings.model))
+    design = own_function(MODELS.get(settings.model, settings.model), "SbcModel", field=Set("experiment.model"))
     model: SbcModel = design(study, settings)
     ranks = ranked_fits(model, settings, settings.sampler)
     band = ecdf_band(settings.n_fits, settings.n_ranked, settings.probability)
@@ -128,7 +129,7 @@ def _warnings(table: pd.DataFrame, outside: Sequence[str], n_fits: int) -> tuple
         said.append(f"the ranks of {', '.join(outside)} are outside their bands: do not use this posterior")
     elif not table["inside"].all():
         alone = ", ".join(table.loc[~table["inside"], "quantity"])
-        said.append(f"the ranks of {alone} are outside their own bands alone: raise experiment.n_fits to see")
+        said.append(f"the ranks of {alone} are outside their own bands alone: raise {Set('experiment.n_fits')} to see")
     said += unconverged_fits(table["n_unconverged"].tolist(), n_fits, "their ranks are kept")
     return tuple(said)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.word_spans import has_unspaced, word_spans
 from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
 from shannon_game.experiments.studies.parsing import some_of
@@ -81,7 +83,7 @@ class Scored:
     """Commit of a Hub repository, else the hash of the model's files."""
     window: int | None = None
     stride: int | None = None
-    goes_on: Set[int] = frozenset()
+    goes_on: AbstractSet[int] = frozenset()
     """Rows that go on after a text whose last word had its end counted."""
     notes: tuple[str, ...] = ()
     """What the report warns of."""
@@ -162,7 +164,8 @@ def score_texts(
     n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
     notes = _doubts(model, texts, names, all_tokens, first)
     if n_cut:
-        notes.append(f"{n_cut} documents were scored up to their token {max_tokens} only (experiment.max_tokens)")
+        limit = Set("experiment.max_tokens")
+        notes.append(f"{n_cut} documents were scored up to their token {max_tokens} only ({limit})")
     if has_words and not has_ends:
         notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
     all_places = [token_places(model, texts[i], all_tokens[i]) for i in document]
@@ -216,7 +219,7 @@ def _doubts(
     notes = [f"{len(those)} documents {kind}: {some_of(those, 3)}" for kind, those in kinds.items()]
     if model.settings.bos == "auto" and model.tokenizer.bos_token not in (None, bos):
         said = f"not its BOS token {model.tokenizer.bos_token} but {bos} stands before each text"
-        notes.append(f"{said}; models.{model.name}.bos names another")
+        notes.append(f"{said}; {Set(f'models.{model.name}.bos')} names another")
     return notes
 
 
@@ -266,7 +269,7 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
         content = whole.text.encode()
         if places is None:
             problem = "is 'text', but the tokenizer changes a text, whose tokens have no place; use 'sentence'"
-            raise InputError(problem, field="experiment.context")
+            raise InputError(problem, field=Set("experiment.context"))
         # a token is of the text in which it ends, and white space of the text after it
         owner = np.searchsorted([span.stop for span in whole.span[:-1]], places[1:], "left")
         for number, (document, span) in enumerate(zip(whole.document, whole.span, strict=True)):

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit_loss
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.estimators.word_spans import has_unspaced
 from shannon_game.experiments.documents.endpoint_scores import score_at_endpoint
@@ -112,7 +113,8 @@ class SurprisalSettings(Seeded, EndpointSettings):
     """What stands between words: white space, or spaces alone in texts of Chinese, Japanese, Thai, Lao, Burmese or
     Khmer as well, whose words ICU finds otherwise (extra words)."""
     context: Literal["sentence", "text"] = "sentence"
-    """What each text of the study is scored given: nothing, or the texts of its group before it (study.group_field)."""
+    """What each text of the study is scored given: nothing, or the texts of its group before it (``group_field``
+    of the study)."""
     characters: Literal["all", "shared"] = "all"
     """all: every token that a model can score; shared: of each document the characters from the first to the last place
     at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly
@@ -222,7 +224,9 @@ def _scored(
 def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     models = {name: its for name, its in settings.models.items() if isinstance(its, ModelSettings)}
     if not models or len(models) < len(settings.models):
-        raise InputError(f"is {settings.method!r}, which needs masked models that run here", field="experiment.method")
+        raise InputError(
+            f"is {settings.method!r}, which needs masked models that run here", field=Set("experiment.method")
+        )
     default = SurprisalSettings()
     for name in ("max_tokens", "window", "stride", "characters", "context", "words"):
         if getattr(settings, name) != getattr(default, name):
@@ -263,11 +267,11 @@ def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.i
     if settings.context == "sentence":
         return list(map(str, study["document"].to_numpy()[chosen]))
     if "group" not in study:
-        problem = "is 'text', and the study does not say which rows are one text; study.group_field=NAME names a column"
-        raise InputError(problem, field="experiment.context")
+        problem = f"is 'text', and the study does not say which rows are one text: {Set('study.group_field', 'NAME')}"
+        raise InputError(problem, field=Set("experiment.context"))
     if settings.n_documents is not None or settings.shard is not None:
         problem = "is 'text', which needs all rows of a text; leave out n_documents and shard"
-        raise InputError(problem, field="experiment.context")
+        raise InputError(problem, field=Set("experiment.context"))
     return list(map(str, study["group"].to_numpy()[chosen]))
 
 
@@ -360,7 +364,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
     found = []
     if n_lost:
         why = "the models share fewer than two places in them, or a tokenizer changes their text"
-        found.append(f"{n_lost} documents were left out: {why} (experiment.characters=shared)")
+        found.append(f"{n_lost} documents were left out: {why} ({Set('experiment.characters', 'shared')})")
     for name, its in scored.items():
         found += [f"{name}: {note}" for note in its.notes]
         n_changed = sum(places is None for places in its.places)
@@ -372,7 +376,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
     if work.shard is not None:
         found.append(
             f"these are the documents of shard {work.shard.index}/{work.shard.count} alone; when all shards are done, "
-            "the same command without experiment.shard computes nothing and shows all"
+            f"the same without {Set('experiment.shard')} computes nothing and shows all"
         )
     return tuple(found)
 
@@ -401,7 +405,7 @@ def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: Surpri
         f"All models score the same {whole['n_characters'].iloc[0]:,} characters: compare their bits per character."
         if settings.characters == "shared"
         else "Models with different tokenizers have losses of different tokens: compare their bits per byte, or score "
-        "the same characters (experiment.characters=shared)."
+        f"the same characters ({Set('experiment.characters', 'shared')})."
     )
     starts = "; ".join(f"{its.bos} under {name}" for name, its in scored.items())
     costs = "".join(f" {its.said}" for its in scored.values() if its.said)

@@ -21,7 +21,7 @@ _OLDEST = (3, 11)
 
 PURPOSES = {
     "bayes": "posteriors: human_loss, ard, accuracy, calibration, ...",
-    "data": "stored answers: Parquet, workbooks, baselines (tvd, ard, ranks, ...), output.explore=true",
+    "data": "stored answers: Parquet, workbooks, baselines (tvd, ard, ranks, ...)",
     "lm": "language models on this machine: surprisal, build_study, tvd model=[...], corpus_sample, ...",
     "words": "words of languages without spaces, and lemmas: word rules of cloze studies",
     "api": "language models behind an endpoint: model=api",

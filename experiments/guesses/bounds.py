@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from shannon_game.estimators.documents.guess_bounds import guess_bounds
 from shannon_game.estimators.guesses import guess_ranks
 from shannon_game.estimators.layout import HUMAN
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.marks import mark, named
 from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis
@@ -116,7 +117,7 @@ def _row(player: str, length: int, words: pd.DataFrame, vocab_size: int | None) 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     said = []
     if table["upper_nats"].isna().any():
-        said.append("words were not found: give experiment.vocab_size, which the upper bound needs")
+        said.append(f"words were not found: give {Set('experiment.vocab_size')}, which the upper bound needs")
     if table["n_not_found"].iloc[0] > table["n_words"].iloc[0] / 2:
         said.append("most words were not found, so that the bounds say little: allow more guesses per word")
     if (table["n_items"] < _FEW).any():

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shannon_game.estimators.messages import Set
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.posterior.arviz_adapter import group, thin
 from shannon_game.inference.posterior.thresholds import GateThresholds
@@ -28,8 +30,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shannon-game")
 
-CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
-"""Columns of every table with a posterior in it; see :class:`~shannon_game.inference.Convergence`."""
+
+class ConvergenceRow(column.Row):
+    """Columns of every table with a posterior in it; see :class:`~shannon_game.inference.Convergence`."""
+
+    r_hat_max: float | None = column.detail("largest split R-hat")
+    ess_bulk_min: float | None = column.detail("smallest effective sample size of the bulk")
+    ess_tail_min: float | None = column.detail("smallest effective sample size of the tails")
+    n_divergent: int | None = column.detail("divergent draws")
+    bfmi_min: float | None = column.detail("smallest energy fraction of missing information")
+    converged: bool | None = column.flag("whether the fit behind the row passed every check", bad={"False": "§"})
+
+
+CONVERGENCE_COLUMNS = tuple(each.name for each in ConvergenceRow.columns)
 
 
 FITS = "fits"
@@ -197,7 +210,9 @@ def _remedy(found: Convergence) -> str:
         return "; run sampler=pymc, which takes far longer and assumes no Gaussian"
     if not any("R-hat" in reason or "ESS" in reason or "diverg" in reason for reason in found.reasons):
         return ""
-    return "; set sampler.target_accept nearer to 1" if found.n_divergent else "; raise sampler.draws"
+    return (
+        f"; set {Set('sampler.target_accept')} nearer to 1" if found.n_divergent else f"; raise {Set('sampler.draws')}"
+    )
 
 
 def gate_failed(settings: BayesianSettings, found: Mapping[str, Convergence | None]) -> bool:

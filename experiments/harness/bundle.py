@@ -10,6 +10,7 @@ import re
 import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,12 +18,14 @@ import pandas as pd
 from omegaconf import OmegaConf
 
 from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_version
-from shannon_game.estimators.errors import InputError, printable
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
-from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
+from shannon_game.experiments.harness.csv_tables import csv_text, write_csv
+from shannon_game.experiments.harness.given_keys import public
 from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
 from shannon_game.experiments.harness.report import fill, save_figures
-from shannon_game.experiments.harness.tables import cell_text, is_number, markdown_table, split_constants
+from shannon_game.experiments.harness.tables import latex_table, markdown_table
+from shannon_game.experiments.harness.views import View
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import MANIFEST, replaced
 from shannon_game.inference.progress import counted
@@ -108,21 +111,22 @@ def bundle(
     given |= {"command": _without_ids(config)} if config else {}
     digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
     name = str(study.attrs.get("name", ""))
-    shown = without_texts(name, {"shown": result.summary()})[0]["shown"]
+    view = replace(result.view, table=without_texts(name, {"shown": result.view.table})[0]["shown"])
     tables, left_out = without_texts(name, {"table": result.table, **result.tables})
-    checks = check_bundle(name, tables, people=people, left_out=left_out)
+    shared = OmegaConf.to_yaml(OmegaConf.create(_shareable(public(given))))
+    checks = check_bundle(name, tables, people=people, left_out=left_out, settings=shared)
     texts = {
-        "METHODS.md": _methods(study, shown, result.warnings, people, experiment),
+        "METHODS.md": _methods(study, view, result.warnings, people, experiment),
         "CHECKS.md": fill("checks.md", checks=checks, n_warn=sum(each.verdict == "warn" for each in checks)),
         "CITATION.cff": fill("citation.cff", version=package_version()),
-        "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_shareable(given))),
+        "settings.yaml": shared,
         "versions.json": json.dumps(_versions(), indent=2) + "\n",
         "data.csv": csv_text(pd.DataFrame(list(filter(all, digests.items())), columns=["data", "sha256"])),
     }
     with replaced(folder, "bundle") as staging:
         for part in ("tables", "figures"):
             (staging / part).mkdir()
-        _write_tables(staging / "tables", tables, shown, experiment)
+        _write_tables(staging / "tables", tables, view, experiment)
         save_figures(staging / "figures", result.figures, kinds=("svg", "pdf"))
         for path, text in texts.items():
             write_whole(staging / path, text)
@@ -153,55 +157,32 @@ def zip_folder(folder: Path, path: Path | IO[bytes]) -> None:
             packed.writestr(entry, file.read_bytes())
 
 
-def _methods(
-    study: xr.Dataset, shown: pd.DataFrame, warnings: Sequence[str], people: Sequence[str], experiment: str
-) -> str:
+def _methods(study: xr.Dataset, view: View, warnings: Sequence[str], people: Sequence[str], experiment: str) -> str:
     """What was analysed with what, and the main numbers; of texts of the study only those that may be shared."""
     sizes = [counted(len(people), "person", "people")] if people else []
-    varying, constants = split_constants(shown)
     return fill(
         "methods.md",
         study=str(study.attrs.get("name", "")),
         sizes=[*sizes, *(counted(size, str(dim)) for dim, size in study.sizes.items())],
         version=package_version(),
         experiment=experiment,
-        constants=constants,
-        table=markdown_table(varying.head(_LONGEST)),
+        constants=view.constants,
+        table=markdown_table(view.table.head(_LONGEST)),
         warnings=warnings,
     )
 
 
-def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, experiment: str) -> None:
+def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], view: View, experiment: str) -> None:
     for name, table in tables.items():
         write_csv(table, folder / f"{name}.csv")
     # the main table as a reader sees it; the CSV has all columns
-    pages = {"table": shown, **{name: table for name, table in tables.items() if name != "table"}}
+    pages = {"table": view.table, **{name: table for name, table in tables.items() if name != "table"}}
     for name, table in pages.items():
         if len(table) <= _LONGEST and (name == "table" or len(table.columns) <= _WIDEST):
-            varying, constants = split_constants(table)
             caption = f"{experiment or 'Results'}: {name}" if name != "table" else experiment or "Results"
-            caption = f"{caption} ({constants})" if constants else caption
-            text = latex_table(varying, caption=caption, label=f"tab:{name.replace('_', '-')}")
+            caption = f"{caption} ({view.constants})" if view.constants and name == "table" else caption
+            text = latex_table(table, caption=caption, label=f"tab:{name.replace('_', '-')}")
             write_whole(folder / f"{name}.tex", text)
-
-
-def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> str:
-    r"""Lay a table out with ``\usepackage{booktabs}``: five significant digits, empty where there is no value."""
-    sides = "".join("r" if is_number(column) else "l" for _, column in table.items())
-    shown = table.set_axis([printable(str(name)) for name in table.columns], axis=1).map(cell_text).map(printable)
-    style = shown.style.hide(axis="index").format_index(_braced, axis="columns", escape="latex")
-    # a caption is not escaped
-    plain = re.sub(r"[^\w .,:;()=+/-]", " ", caption).replace("_", r"\_")
-    style = style.format(_braced, escape="latex")
-    return style.to_latex(
-        hrules=True, column_format=sides, caption=plain or None, label=label or None, position_float="centering"
-    )
-
-
-def _braced(cell: object) -> str:
-    text = str(cell)
-    # "[" would be taken for an argument of the line end before it; nor is a formula one for what reads rows as a table
-    return f"{{{text}}}" if text.startswith("[") or is_formula(text) else text
 
 
 def _without_ids(value: Any) -> Any:
@@ -232,7 +213,7 @@ def _without_person(override: str) -> str:
     key, equals, value = override.partition("=")
     if any(name in override for name in PEOPLE_SETTINGS):
         return f"{key}=NOT_SHARED"
-    return f"{key}{equals}{_FOLDERS.sub('.../', value)}"
+    return public(f"{key}{equals}{_FOLDERS.sub('.../', value)}")
 
 
 def _extras(config: Mapping[str, Any]) -> Sequence[str]:

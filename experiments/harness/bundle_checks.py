@@ -9,6 +9,8 @@ from typing import Literal
 
 import pandas as pd
 
+from shannon_game.experiments.harness.given_keys import HIDDEN, holds_secret
+
 _LIKE_AN_ID = {
     "an e-mail address": re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
     "an id of Prolific": re.compile(r"(?<![0-9a-fA-F])[0-9a-f]{24}(?![0-9a-fA-F])"),
@@ -38,7 +40,8 @@ class Check:
 
 def like_an_id(text: str) -> str | None:
     """Say what a text looks like that would tell who somebody is; None for nothing."""
-    return next((meaning for meaning, pattern in _LIKE_AN_ID.items() if pattern.search(text)), None)
+    found = next((meaning for meaning, pattern in _LIKE_AN_ID.items() if pattern.search(text)), None)
+    return "a password or a key" if holds_secret(text) else found
 
 
 def without_texts(study: str, tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], list[str]]:
@@ -51,10 +54,22 @@ def without_texts(study: str, tables: Mapping[str, pd.DataFrame]) -> tuple[dict[
 
 
 def check_bundle(
-    study: str, tables: Mapping[str, pd.DataFrame], *, people: Sequence[str] = (), left_out: Sequence[str] = ()
+    study: str,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    people: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+    settings: str = "",
 ) -> list[Check]:
-    """Check tables that are to be shared: `people` are the pseudonyms of the study, `left_out` the columns without."""
-    return [_ids(tables, people), _cells(tables), _licence(study, tables, left_out)]
+    """Check what is to be shared: `people` are the pseudonyms of the study, `left_out` the columns without."""
+    return [_ids(tables, people), _cells(tables), _licence(study, tables, left_out), _secrets(settings)]
+
+
+def _secrets(settings: str) -> Check:
+    what = "passwords and keys in settings"
+    if holds_secret(settings) or HIDDEN in settings:
+        return Check(what, "warn", f"One was given, and is {HIDDEN} here.")
+    return Check(what, "pass", "None was found.")
 
 
 def _ids(tables: Mapping[str, pd.DataFrame], people: Sequence[str]) -> Check:
@@ -80,7 +95,7 @@ def _cells(tables: Mapping[str, pd.DataFrame]) -> Check:
         for row, value in enumerate(cells, start=1)
         if isinstance(value, str) and (meaning := like_an_id(value))
     ]
-    what = "e-mail addresses and ids of platforms in tables"
+    what = "e-mail addresses, ids of platforms, passwords and keys in tables"
     if found:
         more = f" and {len(found) - 10} more" if len(found) > 10 else ""
         return Check(what, "warn", f"{'; '.join(found[:10])}{more}. Take them out before you share.")

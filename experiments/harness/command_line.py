@@ -21,11 +21,13 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError, how_to_install, unknown_choice
+from shannon_game.estimators.messages import quoted
 from shannon_game.experiments.harness import sweep
 from shannon_game.experiments.harness.given_keys import refuse_keys
 from shannon_game.experiments.harness.job import before, read_of_the_run
 from shannon_game.experiments.harness.registry import entry_of, installed_configs, known, load_target
 from shannon_game.experiments.harness.result import CHOICES
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 from shannon_game.inference.settings import setting_lines
 
 if TYPE_CHECKING:
@@ -40,22 +42,10 @@ OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
 _Line = tuple[str, str, str, str]
 _SEARCH_PATH = "hydra.searchpath="
 _LAUNCHERS = {"joblib", "submitit_local", "submitit_slurm", "ray"}
-_BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
 # of a list or a mapping: what stands in quotes, or between signs
 _PIECE = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^'",:{}\[\]]+""")
-# letters beyond ASCII are none to Hydra's grammar
-_PLAIN = re.compile(r"[\w./~@-]+", flags=re.ASCII)
 # a list, a mapping, a text in quotes: what the user wrote for Hydra is left as it is
 _HAS_STRUCTURE = re.compile(r"\s*[{\['\"]|.*\$\{", flags=re.DOTALL)
-
-
-def quoted(text: str) -> str:
-    """A string as Hydra's grammar of overrides reads it, whatever it holds."""
-    if _PLAIN.fullmatch(text):
-        return text
-    # a backslash counts only before a quote
-    escaped = _BEFORE_QUOTE.sub(r"\1\1\2", text).replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def readable(text: str, *, multirun: bool) -> str:
@@ -263,6 +253,22 @@ def _check_lists(given: Mapping[str, Override]) -> None:
             raise InputError(f"is a list, and {inner} is set as if it were none", source="command line", field=name)
 
 
+def _check_files(folder: str | None, overrides: Iterable[str]) -> None:
+    """Refuse a damaged file of the user's settings, over which Hydra fails in many lines, or without an end."""
+    for text in overrides if folder else ():
+        group, _, value = text.lstrip("+~").partition("=")
+        for name in value.strip("[]").split(","):
+            path = Path(str(folder), group, f"{name.strip()}.yaml")
+            try:
+                parse_yaml(path.read_text(encoding="utf-8"), path)
+            except UnicodeDecodeError as error:
+                raise InputError(f"is no UTF-8: {error.reason} at byte {error.start + 1}", source=path) from error
+            except (OSError, ValueError) as error:
+                # no file of settings: Hydra says what there is
+                if isinstance(error, InputError):
+                    raise
+
+
 def check_arguments(arguments: Sequence[str]) -> list[str]:
     """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it."""
     arguments = models_by_path(_long_form(arguments))
@@ -278,6 +284,7 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
         chosen = [text for text in options.overrides if text.partition("=")[0] in ("study", *CHOICES)]
         chosen += search_path(options.overrides, [*own, *installed_configs()])
         _say_and_leave(experiment_help(asked[0], chosen))
+    _check_files(options.config_dir, options.overrides)
     multirun = options.multirun or any(text.lstrip("+") == "hydra.mode=MULTIRUN" for text in options.overrides)
     plain = {text: readable(text, multirun=multirun) for text in options.overrides}
     arguments = [plain.get(text, text) for text in arguments if not text.startswith(_SEARCH_PATH)]

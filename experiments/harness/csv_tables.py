@@ -55,7 +55,8 @@ def write_csv(table: pd.DataFrame, path: Path, *, private: bool = False, marked:
         safe = safe.assign(**{GUARD_COLUMN: _GUARD})
     if private:
         return write_whole(path, str(safe.to_csv(**_how(table))), private=True)
-    with whole(path) as partial:
+    # whom a row is of is nobody else's to read
+    with whole(path, private="participant" in table.columns) as partial:
         safe.to_csv(partial, **_how(table))
         if marked:
             # the name is one that a user gave

@@ -12,9 +12,15 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import quoted
 from shannon_game.experiments.harness import sweep
-from shannon_game.experiments.harness.command_line import quoted
-from shannon_game.experiments.harness.outputs import JobStatus, check_run_folder, read_result, write_status
+from shannon_game.experiments.harness.outputs import (
+    JobStatus,
+    check_run_folder,
+    read_result,
+    refuse_links,
+    write_status,
+)
 from shannon_game.inference.manifest import claim, take_unused
 from shannon_game.inference.own_folder import take
 
@@ -32,6 +38,7 @@ class OwnFolder(Callback):
             wanted = Path(str(config.hydra.run.dir))
             is_new = "${now:" in _raw(config, "hydra.run.dir")
             if not is_new:
+                refuse_links(wanted)
                 check_run_folder(wanted)
             folder = _own(wanted, is_new=is_new)
             if read_result(folder) is None:
@@ -47,8 +54,10 @@ class OwnFolder(Callback):
                 raise InputError("is fixed: jobs are numbered; set hydra.sweep.dir", field="hydra.sweep.subdir")
             wanted = Path(str(config.hydra.sweep.dir))
             if not is_new:
+                refuse_links(wanted)
                 claim(wanted, "sweep")
                 for job in (path for path in wanted.iterdir() if path.name.isdigit()):
+                    refuse_links(job)
                     check_run_folder(job, in_sweep=True)
                 _check_jobs(wanted, config)
             folder = _own(wanted, is_new=is_new)

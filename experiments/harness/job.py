@@ -13,7 +13,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.harness.messages import from_command
+from shannon_game.estimators.messages import for_command
 from shannon_game.experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
@@ -40,10 +40,10 @@ class Job:
     settings: Settings
     study: xr.Dataset
 
+    @for_command()
     def run(self) -> ExperimentResult:
         """Answer the question."""
-        with from_command():
-            return self.experiment(self.study, self.settings)
+        return self.experiment(self.study, self.settings)
 
 
 def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
@@ -58,6 +58,7 @@ ConfigStore.instance().store(name="open_nodes", node=DictConfig(_NODES))
 OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
 
 
+@for_command()
 def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | None = None) -> Job:
     """Import the experiment, check its settings, load its study; in this order, the cheap mistakes first."""
     entry = entry_of(cfg.experiment, what="experiment")
@@ -71,11 +72,11 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
     # a plan of a collection names its study itself: report and status are of that one
     study_of = getattr(settings, "study_of", None)
     if study_of is not None:
-        with from_command():
-            study = study_of(study)
+        study = study_of(study)
     return Job(entry, function, settings, study)
 
 
+@for_command()
 def experiment_settings(
     function: Experiment[Any], cfg: DictConfig, given: dict[str, Any], overrides: Iterable[str] = ()
 ) -> Settings:
@@ -127,6 +128,7 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
             )
 
 
+@for_command()
 def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: str = "") -> xr.Dataset:
     """Load the study that a config asks for."""
     entry = entry_of(node, what="study")
@@ -137,8 +139,7 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
         problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}: {options}"
         raise InputError(problem, source="settings", field="study")
     function: Any = load_target(entry, what="study")
-    with from_command():
-        study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
+    study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
     given = str(study.attrs.get("kind")) if len(entry.kinds) > 1 else entry.kinds[0]
     if given not in entry.kinds:
         raise unknown_choice("kind", given, entry.kinds, source=f"study {entry.name!r}")

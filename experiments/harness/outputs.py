@@ -17,9 +17,12 @@ from shannon_game.estimators.code_identity import PACKAGES, code_hash, own_packa
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.given_keys import public
+from shannon_game.experiments.harness.pseudonyms import people_of
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.rows import columns_in
 from shannon_game.inference.disk import make_room, write_whole
 from shannon_game.inference.manifest import (
     SCRATCH,
@@ -90,7 +93,7 @@ def job_code(cfg: DictConfig) -> str:
 
 
 def _decisive(cfg: DictConfig) -> dict[str, Any]:
-    settings = cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True))
+    settings = public(cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)))
     for key in ("resume", "sweep", "hydra"):
         settings.pop(key, None)
     settings.get("output", {}).pop("print", None)
@@ -118,7 +121,7 @@ def status_folder(folder: Path) -> Path:
 def write_status(folder: Path, status: JobStatus) -> None:
     """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
     folder.mkdir(exist_ok=True)
-    write_whole(folder / _STATUS, json.dumps(asdict(status), indent=2) + "\n")
+    write_whole(folder / _STATUS, json.dumps(public(asdict(status)), indent=2) + "\n")
 
 
 def read_status(folder: Path) -> JobStatus | None:
@@ -143,6 +146,14 @@ def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
     if folder.exists() and read_result(folder) is None and any(path.name not in known for path in folder.iterdir()):
         problem = "holds files that no run wrote; name a new or an empty folder"
         raise InputError(problem, source=str(folder), field="hydra.sweep.dir" if in_sweep else "hydra.run.dir")
+
+
+def refuse_links(folder: Path) -> None:
+    """Refuse a folder of a run with links: what a run writes would replace a file somewhere else."""
+    for place in (folder, folder / ".hydra", folder / _ATTEMPT, folder / _ATTEMPT / ".hydra"):
+        if place.is_dir() and (found := next(filter(Path.is_symlink, place.iterdir()), None)) is not None:
+            problem = "is a link, and a run writes through none; move it, or name another folder"
+            raise InputError(problem, source=str(found))
 
 
 def check_outputs(folder: Path) -> None:
@@ -223,6 +234,10 @@ def write_outputs(
     import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
 
     write_csv(result.table, staging / "table.csv")
+    if result.row is not None:
+        declared = [one.described() for one in columns_in(result.table, result.row.columns)]
+        text = json.dumps({"fields": declared}, indent=1, ensure_ascii=False)
+        (staging / "columns.json").write_text(text + "\n", encoding="utf-8")
     # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
     noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
     write_csv(noted, staging / "notes.csv")
@@ -231,7 +246,7 @@ def write_outputs(
         study=str(study.attrs.get("name", "")),
         data_sha256=str(study.attrs.get("data_sha256", "")),
         config=json.dumps(_decisive(cfg), sort_keys=True),
-        settings="" if settings is None else settings.model_dump_json(),
+        settings="" if settings is None else json.dumps(public(settings.model_dump(mode="json"))),
         version=package_version(),
     )
     make_room(staging / "results.nc", dataset.nbytes)
@@ -254,10 +269,6 @@ def write_outputs(
         from shannon_game.experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
         (staging / "report.html").write_text(html_page(text, [staging, staging.parent]), encoding="utf-8")
-    if cfg.output.explore:
-        from shannon_game.experiments.harness.explore import explore  # noqa: PLC0415 - as above
-
-        explore(study, result, staging / "explore.html")
     if cfg.output.bundle:
         from shannon_game.experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
 
@@ -267,3 +278,7 @@ def write_outputs(
         folder = staging / "bundle"
         config = _decisive(cfg)
         bundle(study, result, folder, settings=settings, config=config, experiment=name, data=data, overrides=overrides)
+    elif people_of(study) is None:
+        # with a bundle people have pseudonyms; else their own ids may stand anywhere
+        for path in filter(Path.is_file, staging.rglob("*")):
+            path.chmod(0o600)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -12,8 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure
+from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import arms, light_grid, mark, named, number_ticks, titled
+from shannon_game.experiments.harness.rows import Column, columns_in
+from shannon_game.experiments.harness.views import axis_of, headline_of, keys_of, parts_of
 
 styled = mpl.rc_context(STYLE)
 """Decorator of a function that draws a figure: the house style."""
@@ -53,6 +55,50 @@ def forest_figure(
         named(fig, handles, columns)
     titled(fig, title, about)
     return fig
+
+
+def declared_forest(
+    table: pd.DataFrame,
+    declared: Sequence[Column],
+    title: str,
+    about: str = "",
+    *,
+    bars: str = "estimate with its interval",
+    truth: str = "truth",
+    more: Sequence[Series] = (),
+    **look: Any,
+) -> Figure:
+    """Draw the headline of declared rows, a line a row, with its truth and `more` marks."""
+    columns = columns_in(table, declared)
+    main, keys = headline_of(columns), keys_of(table, columns)
+    if main is None:
+        raise ValueError("these rows declare no estimate")
+    who = next((one for one in columns if one.players), None)
+    labels = [_row_label(row, keys, who) for row in table.to_dict("records")]
+    others = [one for one in keys if one is not who and one.usual]
+    hollow = np.zeros(len(table), dtype=bool)
+    for one in others:
+        hollow |= (table[one.name] != one.usual).to_numpy()
+    rows = table.assign(label=labels, hollow=hollow)
+    if who:
+        colours = player_colours(table[who.name].unique().tolist())
+        rows = rows.assign(colour=table[who.name].map(colours), group=table[who.name])
+    ends = [next((one.name for one in parts_of(columns, main, role)), None) for role in ("lower", "upper")]
+    series = [Series(main.name, *ends, label=bars)]
+    truths = [one.name for one in parts_of(columns, main, "truth")]
+    series += [Series(name, marker="|", size=13, alpha=0.55, label=truth) for name in truths]
+    shown = [each for each in (*series, *more) if each.is_in(rows)]
+    options: dict[str, Any] = {"scale": main.scale, "columns": 2, "row_height": 0.3} | look
+    return forest_figure(rows, shown, axis_of(main), title, about, **options)
+
+
+def _row_label(row: Mapping[Any, Any], keys: Sequence[Column], who: Column | None) -> str:
+    """Name of a player, or what differs from what goes without saying."""
+    own = [one for one in keys if one is not who and str(row[one.name]) != one.usual]
+    said = [one.words(row[one.name]) if one.words else str(row[one.name]) for one in own]
+    if who is not None and not (said and any(one.usual for one in own)):
+        said.insert(0, player_label(str(row[who.name])))
+    return ", ".join(said)
 
 
 def bars(axes: Axes, x: ArrayLike, low: ArrayLike, middle: ArrayLike, high: ArrayLike, **look: Any) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from shannon_game.experiments.harness.messages import in_python
 from shannon_game.inference.settings import Settings, ordered_fields, setting_lines
 
 _RAISES = """\
@@ -45,6 +44,8 @@ _OF_SETTINGS = """\
 settings : {}, optional
     All settings as one object; or give them by name, a dotted one in a dictionary: ``a={{"b": 1}}`` for ``a.b``."""
 _SECTION = re.compile(r"\n\n(?=\w[\w ]*\n-{3,}\n)")
+# of our own documentation of settings, which holds no data
+_NULL = re.compile(r"\bnull\b")
 _ORDER = ("Parameters", "Returns", "Other Parameters", "Raises")
 
 
@@ -61,8 +62,8 @@ def complete(call: Any, settings_class: type[Settings] | None, sections: str, bu
             before = parts.get("Parameters", "Parameters\n----------")
             parts["Parameters"] = f"{before}\n{_OF_SETTINGS.format(settings_class.__name__)}"
         parts["Other Parameters"] = "Other Parameters\n----------------\n" + "\n".join(
-            f"{name} : {in_python(takes)}{', default ' * bool(default)}{default}\n{_filled(in_python(meaning))}"
-            for name, default, takes, meaning in setting_lines(settings_class, shown=repr)
+            f"{name} : {takes}{', default ' * bool(default)}{default}\n{_filled(_NULL.sub('None', meaning))}"
+            for name, default, takes, meaning in setting_lines(settings_class, reader="python")
             if name.partition(".")[0] not in names
         )
         own += [
@@ -71,7 +72,7 @@ def complete(call: Any, settings_class: type[Settings] | None, sections: str, bu
             if name not in names
         ]
     ordered = [parts.pop(name) for name in _ORDER if name in parts]
-    call.__doc__ = "\n\n".join([in_python(about.strip()), *ordered, *parts.values()]) + "\n"
+    call.__doc__ = "\n\n".join([about.strip(), *ordered, *parts.values()]) + "\n"
     call.__signature__ = inspect.Signature(own)
     return call
 

@@ -7,8 +7,12 @@ of study that it takes or gives, ``extra`` what has to be installed. Hydra finds
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import isfunction
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
@@ -115,6 +119,25 @@ def load_target(entry: Entry, *, what: str, to_run: bool = True) -> Callable[...
         problem = f"is {entry.target!r}, which is no function with settings; decorate it with @experiment or @loader"
         raise InputError(problem, source=source, field="_target_")
     return target
+
+
+def own_function(dotted: str, gives: str, *, field: object) -> Callable[..., Any]:
+    """Import a function of the user's, which makes what `gives` names or is annotated so: no other is ever called."""
+    module_name, _, name = dotted.rpartition(".")
+    try:
+        module = import_module(module_name) if module_name else None
+        found = getattr(module, name, None)
+    except (ImportError, ValueError, TypeError) as error:
+        raise InputError(f"is {dotted!r}, which cannot be imported: {error}", field=field) from error
+    if isfunction(found):
+        said = found.__annotations__.get("return", "")
+        if gives in found.__code__.co_names or re.search(rf"\b{gives}\b", str(said)):
+            return found
+        problem = f"is {dotted!r}, which does not say that it gives {gives}: write def {name}(...) -> {gives}"
+        raise InputError(problem, field=field)
+    near = get_close_matches(name, [each for each, its in vars(module or object).items() if isfunction(its)], n=1)
+    meant = f"did you mean {near[0]!r}?" if near else "should be MODULE.FUNCTION, a function that stands in a module"
+    raise InputError(f"is {dotted!r}, and {module_name!r} has no Python function {name!r}; {meant}", field=field)
 
 
 def known(group: str, *, kinds: Collection[str] | None = None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import word
 from shannon_game.inference.settings import Count, Settings, UserPath
 
 REPLICATES = "replicates.jsonl"
@@ -28,5 +29,5 @@ class ReplicationSettings(Settings):
 def replicates_path(settings: ReplicationSettings) -> Path:
     """File of the fits."""
     if settings.replicates is None:
-        raise InputError("is null, and there is no output folder; name a file", field="replicates")
+        raise InputError(f"is {word(None)}, and there is no output folder; name a file", field="replicates")
     return settings.replicates

@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.given_keys import public
 from shannon_game.experiments.harness.result import ExperimentResult, loader_warnings, table_sections
 from shannon_game.experiments.harness.tables import markdown_plain
 from shannon_game.inference.progress import counted
@@ -35,10 +36,9 @@ def report(
 ) -> str:
     """Write the answer, what to doubt, the table and figures, and what was run."""
     name = str(study.attrs.get("name", "unnamed study"))
-    yaml = {"Config": OmegaConf.to_yaml(cfg, resolve=True).strip()}
+    given = {"Config": OmegaConf.to_container(cfg, resolve=True)}
     if settings is not None:
-        own = OmegaConf.create(settings.model_dump(mode="json"))
-        yaml["All settings of the experiment"] = OmegaConf.to_yaml(own).strip()
+        given["All settings of the experiment"] = settings.model_dump(mode="json")
     return fill(
         "report.md",
         title=result.title or f"{cfg.experiment.name}: {name}",
@@ -55,7 +55,7 @@ def report(
         versions=[f"Python {platform.python_version()}", *(f"{each} {package_version(each)}" for each in _PACKAGES)],
         timings=[f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()],
         notes=notes(study),
-        settings=yaml,
+        settings={name: OmegaConf.to_yaml(OmegaConf.create(public(its))).strip() for name, its in given.items()},
     )
 
 

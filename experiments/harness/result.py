@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import notes
 from shannon_game.estimators.schema import NAMES, is_dataset
-from shannon_game.experiments.harness.messages import as_called, kinds_of, makers, spoken
 from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
+from shannon_game.experiments.harness.rows import Row
+from shannon_game.experiments.harness.shipped import kinds_of, makers
 from shannon_game.experiments.harness.tables import (
     for_readers,
     for_screen,
@@ -28,6 +29,8 @@ from shannon_game.experiments.harness.tables import (
     screen_table,
     split_constants,
 )
+from shannon_game.experiments.harness.views import View
+from shannon_game.experiments.harness.views import for_readers as declared_view
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Settings
 
@@ -62,6 +65,8 @@ class ExperimentResult:
     """A convergence check failed that the settings do not excuse: exit code 3."""
     posteriors: Mapping[str, Any] = field(default_factory=dict)
     """By what follows ``posterior_`` in the name of the file, the main one first."""
+    row: type[Row] | None = None
+    """What declares the columns of the table."""
     on_screen: pd.DataFrame | None = None
     """What readers see of the table (:meth:`summary`), where its first columns and all its rows are not the answer."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -109,13 +114,22 @@ class ExperimentResult:
         there = {"figures": self.figures, "tables": self.tables, "files": self.writers, "posteriors": self.posteriors}
         return "; ".join(f"`result.{what}`: {', '.join(names)}" for what, names in there.items() if names)
 
+    @cached_property
+    def view(self) -> View:
+        """What a person reads first, and what is the same in every row."""
+        if self.row is not None:
+            return declared_view(self.table if self.on_screen is None else self.on_screen, self.row.columns)
+        shown = for_readers(for_screen(self.table) if self.on_screen is None else self.on_screen)
+        return View(*split_constants(shown))
+
     def summary(self) -> pd.DataFrame:
         """Return what a person reads first: at most eight columns, intervals as texts; `table` has all, as numbers."""
-        return for_readers(for_screen(self.table) if self.on_screen is None else self.on_screen)
+        return self.view.table
 
     def __repr__(self) -> str:
         doubts = "\n".join(f"Warning: {text}" for text in self.warnings)
-        parts = [self.text.strip().replace("**", ""), doubts, screen_table(self.summary().head(_FEW)), self._named()]
+        shown = screen_table(self.summary().head(_FEW), constants=self.view.constants)
+        parts = [self.text.strip().replace("**", ""), doubts, shown, self._named()]
         return "\n\n".join(part.strip("\n") for part in parts if part)
 
     def _repr_html_(self) -> str:
@@ -135,13 +149,12 @@ class ExperimentResult:
 
 def table_sections(result: ExperimentResult, whole: str = "`table.csv`", n_rows: int = _LONGEST) -> list[str]:
     """What readers see of the table, in Markdown; what is the same in every row is said once, and `whole` has all."""
-    shown, shape = result.summary(), result.table.shape
-    varying, constants = split_constants(shown)
+    varying, constants, shape = result.view.table, result.view.constants, result.table.shape
     more = f"{whole} has {counted(shape[0], 'row')} and {counted(shape[1], 'column')}."
     return [
         *([f"In every row: {markdown_plain(constants)}."] if constants else []),
         markdown_table(varying.head(n_rows)),
-        *([more] if shape[1] > len(varying.columns) or shape[0] > min(len(shown), n_rows) else []),
+        *([more] if shape[1] > len(varying.columns) or shape[0] > min(len(varying), n_rows) else []),
     ]
 
 
@@ -168,9 +181,11 @@ class Loader(Protocol[S]):
 
 
 def experiment(
-    settings_class: type[S], *, reads: Callable[..., xr.Dataset] | None = None
+    settings_class: type[S], *, reads: Callable[..., xr.Dataset] | None = None, row: type[Row] | None = None
 ) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
     """Let a function of a study and settings take the settings by name too; complete its docstring.
+
+    `row` declares the columns of the table.
 
     `reads` makes a study of anything else that a notebook hands over, such as a DataFrame, with settings of its own.
     """
@@ -183,35 +198,25 @@ def experiment(
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
-            with spoken():
-                is_made = not is_dataset(study)
-                if is_made and reads is not None:
-                    study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
-                if not is_dataset(study):
-                    made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
-                    problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
-                    problem += f", as from {made}" if made else ""
-                    raise InputError(problem, source=function.__name__, field="study")
-                try:
-                    result = function(study, _settings(settings_class, settings, changes))
-                    # who handed over texts or a table does not see the notes of the study that was made of it
-                    doubts = (*loader_warnings(study), *result.warnings) if is_made else result.warnings
-                    return _as_called(replace(result, warnings=doubts))
-                except KeyError as error:
-                    lacking = _lacking(study, error)
-                    if lacking is None:
-                        raise
-                    name = study.attrs.get("name", "(unnamed)")
-                    problem = (
-                        f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
-                    )
-                    raise InputError(problem, source=f"study {name!r}", field=lacking) from error
+            is_made = not is_dataset(study)
+            if is_made and reads is not None:
+                study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
+            if not is_dataset(study):
+                made = " or ".join(f"{name}(...)" for name in makers(kinds_of("exp", function.__name__)))
+                problem = f"is a {type(study).__name__}, should be a study (xarray.Dataset)"
+                problem += f", as from {made}" if made else ""
+                raise InputError(problem, source=function.__name__, field="study")
+            result = _answer(function, study, _settings(settings_class, settings, changes))
+            # who handed over texts or a table does not see the notes of the study that was made of it
+            return replace(result, warnings=(*loader_warnings(study), *result.warnings)) if is_made else result
 
         kinds = kinds_of("exp", function.__name__)
         made_by = ", ".join(makers(kinds)) or "a loader"
         if reads is not None:
             made_by += f"; or what {reads.__name__} takes (a list, a DataFrame), with its settings"
         sections = OF_EXPERIMENT.format(" or ".join(kinds) or "suitable", made_by)
+        if row is not None:
+            sections += f"\nColumns\n-------\n{row.documented()}\n"
         return cast("Experiment[S]", complete(call, settings_class, sections))
 
     return decorate
@@ -226,14 +231,17 @@ def loader_warnings(study: xr.Dataset) -> tuple[str, ...]:
     )
 
 
-def _as_called(result: ExperimentResult) -> ExperimentResult:
-    """A result whose texts name settings as the caller wrote them."""
-    return replace(
-        result,
-        text=as_called(result.text),
-        body=None if result.body is None else as_called(result.body),
-        warnings=tuple(map(as_called, result.warnings)),
-    )
+def _answer(function: Callable[[xr.Dataset, S], ExperimentResult], study: xr.Dataset, settings: S) -> ExperimentResult:
+    """Answer the question; an error about what the study lacks says so."""
+    try:
+        return function(study, settings)
+    except KeyError as error:
+        lacking = _lacking(study, error)
+        if lacking is None:
+            raise
+        name = study.attrs.get("name", "(unnamed)")
+        problem = f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
+        raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
 
 def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
@@ -249,11 +257,10 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
     def decorate(function: Callable[[S], xr.Dataset]) -> Loader[S]:
         @wraps(function)
         def call(settings: S | None = None, **changes: Any) -> xr.Dataset:
-            with spoken():
-                try:
-                    return function(_settings(settings_class, settings, changes))
-                except FileNotFoundError as error:
-                    raise InputError("no such file", source=error.filename) from error
+            try:
+                return function(_settings(settings_class, settings, changes))
+            except FileNotFoundError as error:
+                raise InputError("no such file", source=error.filename) from error
 
         kinds = kinds_of("study", function.__name__)
         return cast("Loader[S]", complete(call, settings_class, OF_LOADER.format(" or ".join(kinds) or "validated")))
@@ -264,15 +271,10 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
 def of_frames(
     settings_class: type[Settings] | None = None, *, but: Collection[str] = ()
 ) -> Callable[[Callable[P, xr.Dataset]], Callable[P, xr.Dataset]]:
-    """Let a function of DataFrames speak Python in its errors, and list its settings, all `but` some."""
+    """Let the docstring of a function of DataFrames list its settings, all `but` some."""
 
     def decorate(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
-        @wraps(function)
-        def call(*args: P.args, **settings: P.kwargs) -> xr.Dataset:
-            with spoken():
-                return function(*args, **settings)
-
-        return cast("Callable[P, xr.Dataset]", complete(call, settings_class, OF_FRAMES, but))
+        return cast("Callable[P, xr.Dataset]", complete(function, settings_class, OF_FRAMES, but))
 
     return decorate
 

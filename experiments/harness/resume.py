@@ -17,6 +17,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.code_identity import sampler_versions
+from shannon_game.estimators.content import file_sha256
 from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
@@ -26,8 +27,8 @@ from shannon_game.inference.own_folder import is_taken
 # settings below these keys name what a job reads; what it writes or keeps for later is no data
 _READ = ("study", "data", "models", "generator")
 _NOT_READ = {"name", "cache_dir"}
-# reading a larger file takes longer than a change with size and time of change both kept is worth
-_SMALL_BYTES = 2**20
+# a quarter of a second each; of a larger one a change with size and time of change both kept is not seen
+_SMALL_BYTES = 2**28
 # a folder with one of these is what a run or a sweep left
 _LEFT_BY_HYDRA = (".hydra", "multirun.yaml")
 # what a run that was stopped has done already
@@ -108,7 +109,7 @@ def take_over(folder: Path, identity: JobIdentity) -> Path | None:
 def content_hash(path: Path) -> str | None:
     """SHA-256 of a file, or of all files below a folder; None if there is neither.
 
-    A file counts with its path below `path` and with its bytes, or its size and time of change above one MiB. Hidden
+    A file counts with its path below `path` and with its bytes, or its size and time of change above 256 MiB. Hidden
     files count only if `path` is one, and the folders that runs and sweeps left do not count.
     """
     if path.is_file():
@@ -122,7 +123,7 @@ def content_hash(path: Path) -> str | None:
 def _of_file(path: Path) -> str:
     found = path.stat()
     if found.st_size <= _SMALL_BYTES and os.access(path, os.R_OK):
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return file_sha256(path)
     return f"{found.st_size} bytes of {found.st_mtime_ns}"
 
 

@@ -6,25 +6,31 @@ many sittings.
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
+from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
+from shannon_game.experiments.harness.questions import listed
+from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.report import fill, save_figures
-from shannon_game.experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
+from shannon_game.experiments.harness.rows import Column, columns_of
+from shannon_game.experiments.harness.tables import for_readers, for_screen, latex_table, markdown_table, print_table
+from shannon_game.experiments.harness.views import View, paper_table, swept
 from shannon_game.inference.manifest import replaced
 from shannon_game.inference.progress import counted
 
@@ -55,6 +61,8 @@ class SweptJob:
     error: str
     table: pd.DataFrame | None = None
     """Cells of ``table.csv`` as they were written."""
+    columns: Sequence[Column] = ()
+    """What the columns are, where the experiment declares them."""
 
 
 def settings_of(overrides: Sequence[str]) -> dict[str, str]:
@@ -68,7 +76,7 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
     if not str(config.hydra.sweeper._target_).endswith(".BasicSweeper"):
         return None
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
-    given += [str(text) for text in config.hydra.overrides.task]
+    given += cast("list[str]", OmegaConf.to_container(config.hydra.overrides.task, resolve=False))
     batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(given), None)
     return [settings_of(overrides) for batch in batches for overrides in batch]
 
@@ -84,13 +92,17 @@ def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) ->
 def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> SweptJob:
     status = read_status(folder / str(number))
     found = settings_of(status.overrides) if status else {}
-    wanted = found if planned is None else planned
+    # of what was hidden there is nothing to compare
+    hidden = {key: value for key, value in found.items() if HIDDEN in value and key in (planned or ())}
+    wanted = found if planned is None else {**planned, **hidden}
     lost = status is not None and status.status == "ok" and broken_output(folder / str(number), status) is not None
     if status is None or found != wanted or lost:
         return SweptJob(number, "missing", wanted, "")
     if status.status != "ok":
         return SweptJob(number, status.status, wanted, status.error or "")
-    return SweptJob(number, "ok", wanted, "", read_guarded_csv(folder / str(number) / "table.csv"))
+    declared = folder / str(number) / "columns.json"
+    columns = columns_of(json.loads(declared.read_text(encoding="utf-8"))) if declared.is_file() else []
+    return SweptJob(number, "ok", wanted, "", read_guarded_csv(folder / str(number) / "table.csv"), columns)
 
 
 def swept_settings(jobs: Sequence[SweptJob]) -> list[str]:
@@ -114,15 +126,44 @@ def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def declared_rows(jobs: Sequence[SweptJob]) -> tuple[pd.DataFrame, list[Column]] | None:
+    """Rows of all jobs, each once, with what was swept as keys; None where no experiment declares its columns."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    done = [job for job in jobs if job.table is not None and job.columns]
+    if not done or len(done) < sum(job.status == "ok" for job in jobs):
+        return None
+    columns = list({one.name: one for job in done for one in job.columns}.values())
+    settings, parts = swept_settings(jobs), []
+    for job in done:
+        typed = {one.name: _typed(job.table[one.name], one.type) for one in job.columns if job.table is not None}
+        parts.append(pd.DataFrame(typed).assign(**{f"sweep.{name}": job.overrides.get(name, "") for name in settings}))
+    return swept(pd.concat(parts, ignore_index=True), columns, settings)
+
+
+def _typed(cells: pd.Series[str], kind: str) -> pd.Series[Any]:
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    return pd.to_numeric(cells.replace("", None)) if kind in ("number", "integer") else cells
+
+
 def write_summary(
     folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: int = 200, draw: SweepFigure | None = None
-) -> pd.DataFrame:
-    """Write ``summary.csv``, ``summary.md``, ``summary.png`` and ``.svg`` into the sweep's folder."""
-    text = summary_table(jobs)
-    table = _as_numbers(text)
-    figure = _figure(table, title, draw)
+) -> View:
+    """Write ``summary.csv``, ``summary.md``, ``.tex``, ``.png`` and ``.svg`` into the sweep's folder."""
+    text, found = summary_table(jobs), declared_rows(jobs)
+    if found is None or not len(found[0]):
+        table = _as_numbers(text)
+        view, figure = View(for_readers(for_screen(table.drop(columns="error")))), _figure(table, title, draw)
+    else:
+        from shannon_game.experiments.harness.sweep_figure import draw_sweep  # noqa: PLC0415
+
+        view, figure = paper_table(*found), draw_sweep(*found, title)
     with replaced(folder, "sweep") as staging:
         write_csv(text, staging / "summary.csv")
+        if found is not None:
+            caption = "; ".join(each for each in (title, view.constants, view.notes) if each)
+            (staging / "summary.tex").write_text(latex_table(view.table, caption=caption), encoding="utf-8")
         if figure is not None:
             save_figures(staging, {"summary": figure}, dpi=dpi)
         page = fill(
@@ -131,10 +172,11 @@ def write_summary(
             counts=_counts(jobs),
             broken=[job for job in jobs if job.status != "ok"],
             has_figure=figure is not None,
-            table=markdown_table(for_readers(for_screen(table))),
+            table=markdown_table(view.table),
+            notes=[each for each in (view.notes, view.constants) if each],
         )
         (staging / "summary.md").write_text(page, encoding="utf-8")
-    return table
+    return view
 
 
 def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
@@ -191,12 +233,17 @@ def finish() -> bool | None:
     jobs = collect(folder, planned_jobs(config))
     # an experiment can name what draws its sweeps; where experiments are swept there is no one of them
     named = OmegaConf.select(config, "experiment.sweep_figure")
-    draw = None if named is None else get_object(named)
-    table = write_summary(folder, jobs, title=f"sweep {config.sweep}", dpi=int(config.output.dpi), draw=draw)
+    draw = None if named is None else own_function(str(named), "Figure", field=Set("experiment.sweep_figure"))
+    name = OmegaConf.select(config, "experiment.name") or "experiments"
+    title = f"{name} by {listed(swept_settings(jobs))}" if swept_settings(jobs) else name
+    view = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi), draw=draw)
     if config.output.print:
-        shown = table if (table["error"] != "").any() else table.drop(columns="error")
         said = f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}"
-        print_table(for_screen(shown).head(_PRINTED_ROWS), said)
+        print_table(view.table.head(_PRINTED_ROWS), said, view.constants)
+        sys.stdout.write(f"{view.notes}\n" if view.notes else "")
+        for error in dict.fromkeys(job.error for job in jobs if job.error):
+            numbers = [str(job.number) for job in jobs if job.error == error]
+            sys.stdout.write(f"job{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {error}\n")
     complete = all(job.status == "ok" for job in jobs)
     if not complete:
         sys.stderr.write(f"to do only what is missing: the same command with sweep={config.sweep} resume=true\n")

@@ -18,8 +18,10 @@ from shannon_game.experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from shannon_game.experiments.harness.marks import arms, mark, number_ticks, titled
+from shannon_game.experiments.harness.marks import arms, light_grid, mark, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.rows import Column, columns_in
+from shannon_game.experiments.harness.views import axis_of, ends_of, headline_of, keys_of, parts_of, spread_key
 
 _MARKERS = "osD^vPX*" * 20
 _MAX_COLUMNS = 3
@@ -123,3 +125,101 @@ def _finish_axis(axes: Axes, labels: Sequence[str] | None, values: np.ndarray) -
         pad = 0.08 * float(np.ptp(values)) or 0.5
         axes.set_xlim(values[0] - pad, values[-1] + pad)
     number_ticks(axes.xaxis, values[:: -(-len(values) // _MAX_TICKS)])
+
+
+@styled
+def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> Figure | None:
+    """Draw the headline of declared rows against what was swept, a colour a player, with the truth where known."""
+    columns = columns_in(table, declared)
+    main = headline_of(columns)
+    if main is None or not np.isfinite(table[main.name].astype(float)).any():
+        return None
+    keys = keys_of(table, columns)
+    colour = next((one for one in columns if one.players and one in keys), None)
+    across, facets = _places(table, [one for one in keys if one is not colour], columns)
+    players = table[colour.name].unique().tolist() if colour else [""]
+    colours = player_colours(players) if colour else {"": "black"}
+    positions, labels = _positions(table, across)
+    grids = [table[one.name].unique().tolist() for one in facets[:2]]
+    wide, high = [*grids, [None], [None]][:2]
+    figure = new_figure(1.6 + 2.3 * max(len(wide), 2), 1.3 + 2.4 * len(high))
+    grid = figure.subplots(len(high), len(wide), sharex=True, sharey=True, squeeze=False)
+    styles = table[[one.name for one in facets[2:]]].astype(str).agg(", ".join, axis=1) if facets[2:] else None
+    names = ["" if styles is None else one for one in (styles.unique() if styles is not None else [""])]
+    series = [(player, each) for player in players for each in names]
+    room = 0.7 if labels is not None else 0.0
+    for row, upright in enumerate(high):
+        for at, level in enumerate(wide):
+            axes = grid[row, at]
+            here = np.ones(len(table), dtype=bool)
+            for one, value in zip(facets, (level, upright), strict=False):
+                here &= (table[one.name] == value).to_numpy()
+            for number, (player, each) in enumerate(series):
+                mine = here & (table[colour.name] == player).to_numpy() if colour else here
+                mine = mine & (styles == each).to_numpy() if styles is not None else mine
+                shift = room * ((number + 0.5) / len(series) - 0.5)
+                _draw_rows(axes, table[mine], columns, positions[mine] + shift, colour=colours[player], room=room)
+            shown = zip(facets, (level, upright), strict=False)
+            axes.set_title(", ".join(f"{one.name} {value}" for one, value in shown), fontsize=9.5)
+            axes.set_xlabel(across.name if across and row == len(high) - 1 else "")
+            light_grid(axes, "y")
+            _finish_axis(axes, labels, np.unique(positions))
+    truths = [one.name for one in parts_of(columns, main, "truth")[:1]]
+    low, top = finite_range(table[main.name], *ends_of(table, columns, main), *(table[name] for name in truths))
+    if main.scale == "log":
+        log_perplexity_axis(grid.flat[0], "y", low, top)
+    else:
+        pad = 0.05 * (top - low) or 0.5
+        grid.flat[0].set_ylim(low - pad, top + pad)
+    figure.supylabel(axis_of(main), fontsize=10)
+    titled(figure, title)
+    handles = [mark(player_label(name), colours[name], "o", line="-") for name in players if name]
+    if truths and table[truths[0]].notna().any():
+        handles.append(mark("truth", "0.4", "_", markersize=12, markeredgewidth=2))
+    doubtful = {value for one in columns if one.role == "flag" for value in one.bad if (table[one.name] == value).any()}
+    handles += [mark(f"hollow: {', '.join(sorted(doubtful))}", "0.4", "o", hollow=True)] if doubtful else []
+    if handles:
+        named(figure, handles, 4)
+    return figure
+
+
+def _places(
+    table: pd.DataFrame, keys: Sequence[Column], columns: Sequence[Column]
+) -> tuple[Column | None, list[Column]]:
+    """Key of the horizontal axis, and those of the panels, the one with most levels first."""
+    numbers = [one for one in keys if is_numeric_dtype(table[one.name]) and table[one.name].nunique() > 2]
+    ordered = [one for one in numbers if not one.name.endswith("seed")]
+    across = next(iter(ordered), None) or spread_key(table, columns) or (keys[-1] if keys else None)
+    rest = sorted((one for one in keys if one is not across), key=lambda one: -table[one.name].nunique())
+    return across, rest
+
+
+def _positions(table: pd.DataFrame, across: Column | None) -> tuple[np.ndarray, list[str] | None]:
+    """Places along the axis: numbers of many levels as they are, all others side by side."""
+    if across is None:
+        return np.zeros(len(table)), [""]
+    levels = table[across.name].unique().tolist()
+    if is_numeric_dtype(table[across.name]):
+        levels = sorted(levels)
+        if len(levels) > _MAX_TICKS:
+            return table[across.name].to_numpy(dtype=float), None
+    return table[across.name].map(levels.index).to_numpy(dtype=float), [str(level) for level in levels]
+
+
+def _draw_rows(
+    axes: Axes, rows: pd.DataFrame, columns: Sequence[Column], x: np.ndarray, *, colour: str, room: float
+) -> None:
+    """Draw the headline of some rows with its ends and truths; hollow where a flag is bad."""
+    main = headline_of(columns)
+    assert main is not None  # noqa: S101 - there is a figure only of a headline
+    y = rows[main.name].to_numpy(dtype=float)
+    axes.vlines(x, *ends_of(rows, columns, main), color=colour, linewidth=1)
+    bad = np.zeros(len(rows), dtype=bool)
+    for one in columns:
+        if one.role == "flag":
+            bad |= rows[one.name].isin(list(one.bad)).to_numpy()
+    axes.plot(x[~bad], y[~bad], "o", color=colour, markersize=4.5)
+    axes.plot(x[bad], y[bad], "o", color=colour, markersize=4.5, markerfacecolor="white")
+    for one in parts_of(columns, main, "truth")[:1]:
+        half = max(room / 12, 0.02)
+        axes.hlines(rows[one.name], x - half, x + half, color=colour, linewidth=2.2, alpha=0.55)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import printable
+from shannon_game.experiments.harness.csv_tables import is_formula
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # characters that begin markup in a text that is none: "_" inside a word, "<" before a number and "[0, 1]" begin none
 _MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(?=#?\w+;)|~(?=~)")
 
-_INTERVAL = re.compile(r"|(-?inf|[-+.e\d]+)( \[\S+, \S+\])?")
+_INTERVAL = re.compile(r"|(-?inf|[-+.e\d]+)( \[\S+, \S+\]| \N{PLUS-MINUS SIGN} \S+)?[†‡]*")
 _WIDTH = 120
 _LONGEST_NAME = 9
 _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
@@ -104,6 +105,25 @@ def markdown_table(table: pd.DataFrame, *, right: Collection[str] = (), plain: b
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
+def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> str:
+    r"""Lay a table out with ``\usepackage{booktabs}``: five significant digits, empty where there is no value."""
+    sides = "".join("r" if is_number(column) else "l" for _, column in table.items())
+    shown = table.set_axis([printable(str(name)) for name in table.columns], axis=1).map(cell_text).map(printable)
+    style = shown.style.hide(axis="index").format_index(_braced, axis="columns", escape="latex")
+    # a caption is not escaped
+    plain = re.sub(r"[^\w .,:;()\[\]†‡§=+/-]", " ", caption).replace("_", r"\_")
+    style = style.format(_braced, escape="latex")
+    return style.to_latex(
+        hrules=True, column_format=sides, caption=plain or None, label=label or None, position_float="centering"
+    )
+
+
+def _braced(cell: object) -> str:
+    text = str(cell)
+    # "[" would be taken for an argument of the line end before it; nor is a formula one for what reads rows as a table
+    return f"{{{text}}}" if text.startswith("[") or is_formula(text) else text
+
+
 def for_screen(table: pd.DataFrame) -> pd.DataFrame:
     """Keep the columns that a reader of players' perplexities needs first; any other table stays whole."""
     table = _with_intervals(table)
@@ -144,7 +164,7 @@ def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     return merged
 
 
-def screen_table(table: pd.DataFrame, title: str = "") -> str:
+def screen_table(table: pd.DataFrame, title: str = "", *, constants: str = "") -> str:
     """Lay a table out for a terminal, formatted like :func:`markdown_table`; what is the same in every row stands once.
 
     Where it is too wide it comes in several parts, each with the leading text columns: no column is left out. A file or
@@ -152,7 +172,6 @@ def screen_table(table: pd.DataFrame, title: str = "") -> str:
     """
     import pandas as pd  # noqa: PLC0415
 
-    table, constants = split_constants(table)
     title = f"{title} ({constants})".lstrip() if constants else title
     is_text = [not is_number(column) for _, column in table.items()]
     n_keys = min(is_text.index(False) if False in is_text else 0, 2)
@@ -164,7 +183,7 @@ def screen_table(table: pd.DataFrame, title: str = "") -> str:
     return "\n".join([*([printable(title)] if title else []), text]) + "\n"
 
 
-def print_table(table: pd.DataFrame, title: str) -> None:
+def print_table(table: pd.DataFrame, title: str, constants: str = "") -> None:
     """Print :func:`screen_table`."""
-    sys.stdout.write(screen_table(table, title))
+    sys.stdout.write(screen_table(table, title, constants=constants))
     sys.stdout.flush()

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.language_models import (
     StoreSettings,
     Work,
@@ -48,7 +49,7 @@ class EndpointSettings(StoreSettings):
     """What an experiment takes whose models may be behind an endpoint."""
 
     models: TextModels = Field(default_factory=dict)
-    """Language models, by name: model=[smollm2], or model=[api] for one behind an endpoint."""
+    """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint."""
     api_store: UserPath = Path("api_answers.db")
     """SQLite file with the paid answers, to go on with and never to pay twice."""
 
@@ -99,7 +100,9 @@ class TextPlayer:
 def text_players(settings: TextSettings, seed: int) -> Iterator[TextPlayer]:
     """Give the models of the settings, each loaded when it is its turn."""
     if not settings.models:
-        raise InputError("names none; choose some, such as model=[smollm2] or model=[api]", field="model")
+        raise InputError(
+            f"names none; choose some, such as {Set('model', ['smollm2'])} or {Set('model', ['api'])}", field="model"
+        )
     work = open_work(settings)
     for name, its in settings.models.items():
         yield TextPlayer(name, settings, seed, work, None if isinstance(its, ApiSettings) else load_language_model(its))

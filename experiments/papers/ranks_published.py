@@ -11,6 +11,7 @@ import xarray as xr
 from scipy import stats
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Load
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.papers.published_study import REPRODUCED, judge, parse_select
@@ -48,7 +49,7 @@ class RanksPublishedSettings(RanksSettings):
 def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> ExperimentResult:
     """Do what ``ranks`` does, and put every number that the thesis prints beside ours."""
     if study.attrs.get("name") != "rank_perplexity" or set(study["part"].to_numpy()) != {"main", "repeats"}:
-        raise InputError("is not the whole of the thesis's: study=rank_perplexity study.part=all", field="study")
+        raise InputError(f"is not the whole of the thesis's: {Load('rank_perplexity', {'part': 'all'})}", field="study")
     windows = scores_by_window(study, token_scores(study, settings))
     table, outliers = compare_with_published(windows), outlier_counts(windows)
     result = ranks(study, settings)

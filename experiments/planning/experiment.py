@@ -11,6 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import word
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
@@ -51,7 +52,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     1  bets          80        12     53.3
     """
     if settings.budget_minutes is None and settings.budget_money is None:
-        raise InputError("is null, and budget_money too; one should be a number", field="budget_minutes")
+        raise InputError(f"is {word(None)}, and budget_money too; one should be a number", field="budget_minutes")
     contexts = study_contexts(study, settings.against)
     points, file, people = design_points(settings), _file_of(study), None
     left_out: tuple[str, ...] = ()

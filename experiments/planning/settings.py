@@ -122,7 +122,7 @@ class DesignSettings(Seeded):
     costs: Costs = Costs()
     """People's time, and pay."""
     pilot: UserPath | None = None
-    """A pilot's posterior (posterior_human.nc of +exp=human_loss), which says k0, spreads, noise and lapses."""
+    """A pilot's posterior (posterior_human.nc of human_loss), which says k0, spreads, noise and lapses."""
 
     @field_validator("games")
     @classmethod

@@ -16,6 +16,7 @@ from shannon_game.estimators.bets.simulation import expected_bet_losses
 from shannon_game.estimators.comparison import ParticipantPopulation
 from shannon_game.estimators.comparison.planning.questions import KnownContexts, assumed_belief, known_contexts
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Ask, Load, Set
 from shannon_game.estimators.rankings import guess_bounds
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.planning.settings import AssumedPeople, DesignSettings
@@ -38,7 +39,7 @@ def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[Part
     missing = [name for name in _NEEDED if name not in draws]
     if missing:
         raise InputError(
-            f"{path} has no {', '.join(missing)}; should be posterior_human.nc of +exp=human_loss", field="pilot"
+            f"{path} has no {', '.join(missing)}; should be posterior_human.nc of {Ask('human_loss')}", field="pilot"
         )
     flat = draws.stack(draw_number=("chain", "draw"))
     chosen = rng.choice(flat.sizes["draw_number"], n, replace=flat.sizes["draw_number"] < n)
@@ -100,9 +101,9 @@ def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContex
     source = f"study {study.attrs['name']!r}"
     if "reference_logprob" not in study:
         raise InputError(
-            "is missing; planning needs the generator's whole distribution in every context: study=designed, "
-            "study=simulated study.store_reference=true, or a study of your texts that +exp=build_study "
-            "wrote with experiment.reference=true",
+            f"is missing; planning needs the generator's whole distribution in every context: {Load('designed')}, "
+            f"{Load('simulated', {'store_reference': True})}, or a study of your texts that {Ask('build_study')} "
+            f"wrote with {Set('experiment.reference', True)}",
             source=source,
             field="reference_logprob",
         )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shannon_game.estimators.content import content_digest
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.rankings.study import score_study
 from shannon_game.experiments.harness.bayes import BayesianSettings, SamplerSettings
 from shannon_game.experiments.harness.figures import new_figure
@@ -162,7 +163,7 @@ def _result(rows: pd.DataFrame, interval: float) -> ExperimentResult:
         dataset=dataset,
         figures={"recovery": recovery_figure(rows, interval)},
         text=f"{bullets(table, line)}\n\nBias and RMSE are in log-odds per doubling of the context.",
-        warnings=(f"{poor} of the posteriors did not converge: raise sampler.draws",) if poor else (),
+        warnings=(f"{poor} of the posteriors did not converge: raise {Set('sampler.draws')}",) if poor else (),
     )
 
 

@@ -17,6 +17,7 @@ from pydantic import Field
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
 from shannon_game.experiments.harness import language_models
@@ -69,7 +70,7 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
     document. ``items.csv`` has every place with its rank.
     """
     if not settings.models:
-        raise InputError("names no model; add model=smollm2", source="settings", field="model")
+        raise InputError(f"names no model; add {Set('model', ['smollm2'])}", field=Set("model"))
     places = _places(study, settings)
     candidates = _candidates(study, settings, places["word"].tolist())
     work = language_models.open_work(settings)

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.display import INVISIBLE
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import Note, objects, shown
 
 if TYPE_CHECKING:
@@ -70,8 +71,11 @@ def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.obje
 
 def read_numbers(
     texts: NDArray[np.object_], where: Callable[[int], str], *, decimal: str, whole: bool
-) -> tuple[NDArray[np.float64], list[tuple[str, int]], tuple[int, str] | None]:
-    """Numbers as people write them, NaN for what is none; what was read how; the first cell that may be two numbers."""
+) -> tuple[NDArray[np.float64], list[tuple[str, int]], tuple[int, str, str] | None]:
+    """Numbers as people write them, NaN for what is none; what was read how; the first cell that may be two.
+
+    Such a cell has a place, what is wrong, and the setting that says which number it is.
+    """
     plain = [text.strip() if text.isascii() else _plain(text) for text in texts.tolist()]
     found = np.array(pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce"), dtype=float)
     signed = {at: text for at, text in enumerate(plain) if text and not text.isdecimal()}
@@ -83,7 +87,7 @@ def read_numbers(
     shown_by = {sign: at for at, sign in certain.items()}
     if decimal == "auto" and len(shown_by) == 2:
         other = f"{shown(texts[shown_by['.']])} in {where(shown_by['.'])}"
-        return found, [], (shown_by[","], f" and {other}; write all numbers with a point, or all with a comma")
+        return found, [], (shown_by[","], f" and {other}; write all numbers with a point, or all with a comma", "")
     point = {"point": ".", "comma": ","}.get(decimal) or next(iter(shown_by), None)
     if either and point is None:
         at, sign = next(iter(either.items()))
@@ -91,13 +95,14 @@ def read_numbers(
         usual = len(either) == sum(map(bool, plain)) or not any(plain[each].endswith("0") for each in either)
         if whole or "," in either.values() or not usual:
             two = f"{plain[at].replace(sign, '')} or {float(plain[at].replace(sign, '.')):g}"
-            return found, [], (at, f", which may be {two}; study.decimal=point or comma says which")
+            return found, [], (at, f", which may be {two}", f"; {Set('study.decimal', 'point')} or comma says which")
         point = "."
     for at, sign in fraction.items():
         if sign == point:
             found[at] = float(plain[at].replace(sign, "."))
         elif at not in either:
-            return found, [], (at, f", has a {'point' if sign == '.' else 'comma'}, but study.decimal is {decimal}")
+            problem = f", has a {'point' if sign == '.' else 'comma'}, but {Set('study.decimal')} is {decimal}"
+            return found, [], (at, problem, "")
     thousands = [at for at, (sign, rest) in grouped.items() if sign != point and rest in (None, point)]
     for at in thousands:
         found[at] = float(plain[at].replace(grouped[at][0], "").replace(",", "."))

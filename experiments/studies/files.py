@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import some_of, utf8
 
 FILE_LIMIT_BYTES = 4 * 2**30
@@ -42,7 +43,7 @@ class MissingFilesError(InputError):
     """Some of the files asked for are not there; the message names them and how many."""
 
 
-def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
+def regular_file(path: Path, *, field: object = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
     """Look at a file before anything opens it: to open a pipe or a device can wait for ever."""
     try:
         status = path.stat()
@@ -59,7 +60,7 @@ def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FIL
     return status
 
 
-def read_bytes(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> bytes:
+def read_bytes(path: Path, *, field: object = None, limit_bytes: int = FILE_LIMIT_BYTES) -> bytes:
     """Read a regular file; takes and raises what :func:`regular_file` does."""
     regular_file(path, field=field, limit_bytes=limit_bytes)
     try:
@@ -68,7 +69,7 @@ def read_bytes(path: Path, *, field: str | None = None, limit_bytes: int = FILE_
         raise _unreadable(error, path, field) from error
 
 
-def _unreadable(error: Exception, path: object, field: str | None = None) -> InputError:
+def _unreadable(error: Exception, path: object, field: object = None) -> InputError:
     # what the system says has the path in it, which the message has already
     return InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=path, field=field)
 
@@ -186,7 +187,7 @@ def open_archive(file: Path | IO[bytes], source: object) -> zipfile.ZipFile:
 
 def read_manifest(path: Path) -> dict[str, str]:
     """Read a manifest of SHA-256 hashes (CSV with columns ``name``, ``sha256``)."""
-    header, *lines = utf8(read_bytes(path, field="study.manifest"), path).splitlines() or [""]
+    header, *lines = utf8(read_bytes(path, field=Set("study.manifest")), path).splitlines() or [""]
     if header != "name,sha256":
         raise InputError("the manifest should start with the header name,sha256", source=path)
     for number, line in enumerate(lines, start=2):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, TypeAdapter
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.files import Files, check_hash, open_files, read_manifest
 from shannon_game.experiments.studies.parsing import Note, Text, checked, parse_json, some_of
 from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, downloaded, public_folder
@@ -78,7 +79,9 @@ class GameFiles:
         names = [name for name in manifest if name.startswith(f"{DOCUMENT_FOLDER}/")] if needed is None else needed
         if unlisted := [name for name in names if name not in manifest]:
             problem = f"lists no hash for {len(unlisted)} of the {len(names)} files needed (the first is {unlisted[0]})"
-            right = "so a download could not be verified; set study.root=FOLDER, or ask for published files only"
+            right = (
+                f"so that no download can be verified; set {Set('study.root', 'FOLDER')}, or ask for published files"
+            )
             raise InputError(f"{problem}, {right}", source=(settings.manifest or MANIFEST).name)
 
         def check(archive: Files) -> None:
@@ -172,7 +175,7 @@ class Kept:
             row = self.rows[again].iloc[0]
             raise InputError(
                 f"{said.format(**row)} more than once ({int(again.sum())} such {self.of}, this one has row_id "
-                f"{row['row_id']}); study.repeats=first, last or keep says what to do",
+                f"{row['row_id']}); {Set('study.repeats', 'first')}, last or keep says what to do",
                 source=self.source,
                 field="repeats",
             )
@@ -184,9 +187,7 @@ class Kept:
 
 def fetch_archive(url: str, path: Path, check: Callable[[Files], None]) -> Files:
     """Download an archive once, and keep it only when it passes a check."""
-    by_hand = (
-        f"get {url} by other means and save it as {path}, or set study.root=FOLDER to a folder that holds the data"
-    )
+    by_hand = f"get {url} by other means and save it as {path}, or {Set('study.root', 'FOLDER')}, which holds the data"
     is_new = not path.is_file()
     files = Files(downloaded(url, path, by_hand))
     try:

@@ -84,13 +84,25 @@ def utf8(content: bytes, source: object, field: object = None) -> str:
     return text
 
 
-def json_lines(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
-    """Place and value of each line that is not empty."""
+def json_records(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
+    """Place ("line 3", "record 2") and value of each record: JSON lines, lists of objects in them, or one list."""
+    text = utf8(content, source)
     # not splitlines: a token may be a line separator of Unicode
-    for number, line in enumerate(utf8(content, source).split("\n"), start=1):
-        if line.strip():
-            place = f"{source}, line {number}"
-            yield place, parse_json(line, place)
+    lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    whole = bool(lines) and lines[0][1].lstrip()[0] == "[" and any(line.lstrip()[0] != "[" for _, line in lines)
+    for where, line in [("", text)] if whole else lines:
+        value = parse_json(line, f"{source}, {where}" if where else source)
+        several = isinstance(value, list) and value and (whole or all(isinstance(each, dict) for each in value))
+        # pairs of one context are a list of lists, pairs of all one more
+        if several or (len(lines) == 1 and _nested(value, 3)):
+            before = "" if len(lines) == 1 or whole else f"{where}, "
+            yield from ((f"{before}record {number}", each) for number, each in enumerate(value, start=1))
+        else:
+            yield where, value
+
+
+def _nested(value: Any, depth: int) -> bool:
+    return depth == 0 or (isinstance(value, list) and len(value) > 0 and _nested(value[0], depth - 1))
 
 
 def parse_json(content: bytes | str, source: object, field: object = None, *, nan: str | None = None) -> Any:

@@ -18,7 +18,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
+from shannon_game.experiments.studies.json_cells import unpacked
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from shannon_game.inference.settings import Settings
 
@@ -30,7 +32,7 @@ MOST_COLUMNS = 10_000
 
 _COLUMNS_LISTED = 40
 _NEARLY = 0.87
-_HINT = "study.columns.{}=NAME says which one it is"
+Hint = str | Callable[[str], str]
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
     "number": (np.isfinite, "a number"),
@@ -92,13 +94,13 @@ class Table:
     """A table as it was given, and later by the loader's own names (see :meth:`named`).
 
     Cells are strings where the table is a file of text, any type elsewhere. `place` is the line or the row in which
-    each row begins, `labels` what the export of a survey says of its columns.
+    each row begins (with its file, where there are several), `labels` what the export of a survey says of its columns.
     """
 
     cells: pd.DataFrame
     source: Path | str
     sha256: str
-    place: NDArray[np.int64]
+    place: NDArray[Any]
     unit: str = "row"
     decimal: str = "auto"
     labels: dict[str, str] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class Table:
 
     def where(self, row: int) -> str:
         """Place of a row for messages."""
-        return f"{self.unit} {self.place[row]}"
+        return f"{self.unit} {self.place[row]}".strip()
 
     def error(self, problem: str, column: str) -> InputError:
         """Error about a column of this table."""
@@ -160,7 +162,7 @@ class Table:
         spec: Mapping[str, str],
         *,
         optional: Collection[str] = (),
-        hint: str = _HINT,
+        hint: Hint | None = None,
         models: Mapping[str, Columns] | None = None,
     ) -> Table:
         """The table by the loader's own names of its columns; those of a language model are called ``MODEL KIND``."""
@@ -190,7 +192,7 @@ class Table:
     ) -> Table:
         """Rows without an empty cell; others are refused, or left out and counted, with all rows that agree in `by`."""
         for name, empty in blank.items() if missing == "error" else ():
-            self.refuse(empty, name, f"should be filled, or study.missing=drop leaves such {of}s out")
+            self.refuse(empty, name, f"should be filled, or {Set('study.missing', 'drop')} leaves such {of}s out")
         out = np.logical_or.reduce(list(blank.values()))
         number = int(out.sum())
         if by and number:
@@ -199,7 +201,7 @@ class Table:
             number = int(key[out].nunique())
         if out.all():
             raise InputError(f"holds no {of} without an empty cell", source=self.source)
-        self.note(f"{of}s left out: an empty cell (missing=drop)", number, "warning")
+        self.note(f"{of}s left out: an empty cell ({Set('study.missing', 'drop')})", number, "warning")
         return self.take(np.flatnonzero(~out))
 
     def groups(self, *names: str, what: str, sort: bool = False) -> Groups:
@@ -208,13 +210,13 @@ class Table:
         of_row = np.asarray(keys.groupby(list(names), sort=sort).ngroup(), dtype=np.intp)
         return Groups(self, of_row, np.unique(of_row, return_index=True)[1].astype(np.intp), what)
 
-    def check_columns(self, columns: Mapping[str, str], hint: str = _HINT) -> None:
+    def check_columns(self, columns: Mapping[str, str], hint: Hint | None = None) -> None:
         """Refuse a table without all of some columns, given by the loader's own names; the error names every one."""
         missing = {what: column for what, column in columns.items() if column not in self.cells.columns}
         if missing:
             what, column = next(iter(missing.items()))
             others = [f"{other!r}{self._meant(other)}" for other in list(missing.values())[1:]]
-            raise self.missing(column, hint.format(what) + (f"; also missing: {', '.join(others)}" if others else ""))
+            raise self.missing(column, _hint(hint, what) + (f"; also missing: {', '.join(others)}" if others else ""))
 
     def missing(self, column: str, hint: str) -> InputError:
         """Error about a column that is not there: it lists those that are, and the one that may be meant."""
@@ -223,18 +225,20 @@ class Table:
         return self.error(f"is missing; {meant}{' ' * bool(meant)}the table has {listed}; {hint}", column)
 
     def _meant(self, column: str) -> str:
+        if inside := [name for name in self.names if name.startswith(f"{column}.")]:
+            return f" (its cells hold several values: {some_of([repr(name) for name in inside])})"
         lower = {name.lower(): name for name in self.names}
         near = get_close_matches(column.lower(), list(lower), n=1)
         return f" (did you mean {lower[near[0]]!r}?)" if near else ""
 
-    def refuse_misspelt(self, optional: Mapping[str, str], hint: str = _HINT) -> None:
+    def refuse_misspelt(self, optional: Mapping[str, str], hint: Hint | None = None) -> None:
         """Refuse a column whose name is nearly that of an optional one that is not there: it would not be read."""
         lacking = {_letters(column): what for what, column in optional.items() if column not in self.names}
         for name in self.names:
             near = get_close_matches(_letters(name), list(lacking), n=1, cutoff=_NEARLY)
             if near and name not in optional.values():
                 what = lacking[near[0]]
-                problem = f"is nearly {optional[what]!r}, which is not there; rename it, or {hint.format(what)}"
+                problem = f"is nearly {optional[what]!r}, which is not there; rename it, or {_hint(hint, what)}"
                 raise self.error(problem, name)
 
     def texts(self, column: str) -> NDArray[np.object_]:
@@ -293,10 +297,10 @@ class Table:
         found, read, problem = read_numbers(text, self.where, decimal=self.decimal, whole=whole)
         bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
         if problem is not None or bad.size:
-            at, said = problem or (int(bad[0]), ", should be a number")
+            at, said, cure = problem or (int(bad[0]), ", should be a number", "")
             # a DataFrame has no setting for it
-            said = said if isinstance(self.source, Path) else said.partition("; study.decimal")[0]
-            raise self.error(f"is {shown(text[at])} in {self.where(at)}{said}", column)
+            cure *= isinstance(self.source, Path)
+            raise self.error(f"is {shown(text[at])} in {self.where(at)}{said}{cure}", column)
         self._note(Note(f"{what} in column {self.given.get(column, column)}", count) for what, count in read)
         return found
 
@@ -311,7 +315,7 @@ class Table:
             found = self.numbers(column, empty=empty)
         plain = found[~signed & np.isfinite(found)]
         if percent and plain.size and plain.max() <= 1:
-            problem = f"is at most {plain.max():g}, but study.percent=true says that these are percentages"
+            problem = f"is at most {plain.max():g}, but {Set('study.percent', True)} says that these are percentages"
             raise self.error(f"{problem}; leave it out", column)
         return np.where(signed | percent, found / 100, found)
 
@@ -345,6 +349,12 @@ class Table:
                 )
 
 
+def _hint(hint: Hint | None, what: str) -> str:
+    if hint is None:
+        return f"{Set(f'study.columns.{what}', 'NAME')} says which one it is"
+    return hint if isinstance(hint, str) else hint(what)
+
+
 def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
@@ -364,7 +374,15 @@ def check_header(names: Sequence[str], source: object) -> None:
         raise InputError(f"is the name of more than one column{more}; rename one", source=source, field=twice[0])
 
 
-def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (), once: bool = True) -> Table:
+def table_of(
+    given: object,
+    name: str,
+    *,
+    of: str,
+    needed: Collection[str] = (),
+    once: bool = True,
+    first: Callable[[Table], Table] = lambda table: table,
+) -> Table:
     """Take a DataFrame as a table, see :func:`finished`; the error about another type lists the columns needed."""
     if not isinstance(given, pd.DataFrame):
         columns = f" and the columns {', '.join(needed)}" if needed else ""
@@ -372,11 +390,11 @@ def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (),
         raise InputError(f"is a {type(given).__name__}, {right}", field=name)
     cells = given.reset_index(drop=True).set_axis([str(column) for column in given.columns], axis=1)
     check_header(list(cells.columns), name)
-    return finished(Table(cells, name, _digest(cells), np.arange(1, len(cells) + 1)), of=of, once=once)
+    return finished(first(Table(cells, name, _digest(cells), np.arange(1, len(cells) + 1))), of=of, once=once)
 
 
 def finished(table: Table, *, of: str, once: bool = True) -> Table:
-    """Fold the names of columns, and leave out headers in the middle of a table; `of` says what a row is.
+    """Fold the names of columns, unpack JSON, and leave out headers in the middle of a table; `of` is what a row is.
 
     Refused are a table without rows and, where it is there `once`, one that stands twice in itself.
     """
@@ -387,7 +405,10 @@ def finished(table: Table, *, of: str, once: bool = True) -> Table:
         raise InputError(f"holds no {of}", source=table.source)
     if once:
         table.refuse_repeated()
-    return table
+    cells, notes = unpacked(table.cells, table.where, table.source)
+    table.notes.extend(notes)
+    check_header(list(cells.columns), table.source)
+    return replace(table, cells=cells)
 
 
 def _without_headers(table: Table) -> Table:

@@ -19,6 +19,7 @@ import xarray as xr
 from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import Note, checked, objects, parse_json, shown
 from shannon_game.inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
@@ -51,7 +52,7 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
             encoded[name] = _encoded(variable)
     encoded.attrs[_FORMAT] = _format(kind)
     refuse_other(path, is_signed, "study")
-    with whole(path) as partial:
+    with whole(path, private="participant" in study.variables) as partial:
         make_room(partial, encoded.nbytes)
         encoded.to_netcdf(partial, engine="h5netcdf")
         sign(partial)
@@ -69,7 +70,7 @@ def read_valid_study(path: Path, kind: str, validate: Callable[[xr.Dataset], xr.
 
 def read_study(path: Path, *, kind: str) -> xr.Dataset:
     """Read a study that :func:`write_study` or another program wrote; not validated."""
-    content = read_bytes(path, field="study.path")
+    content = read_bytes(path, field=Set("study.path"))
     if not is_as_signed(path):
         raise InputError("was damaged after it was written: its hash is another", source=path)
     study = _read(path)

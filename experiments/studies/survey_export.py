@@ -1,13 +1,16 @@
-"""What Qualtrics writes between the header and the answers: the row of questions, and that of ``{"ImportId": ...}``.
+"""Rows of exports that are no answers: what Qualtrics, SurveyMonkey and SoSci write below the header, Gorilla's last.
 
-Exports have both rows; older ones, with columns V1 to V10, only the questions; researchers delete either. The row of
-questions is told without the other by the platform's own columns: under StartDate stands "Start Date".
+Qualtrics has a row of questions and one of ``{"ImportId": ...}``; older exports, with columns V1 to V10, only the
+questions; researchers delete either. The row of questions is told without the other by the platform's own columns:
+under StartDate stands "Start Date".
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+
+import numpy as np
 
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 
@@ -28,6 +31,15 @@ _UNFINISHED = {"false", "0"}
 def without_survey_headers(table: Table) -> Table:
     """Take the two rows below the header of a survey's export as what they are; other tables stay as they are."""
     first = [[cell_text(value) for value in table.cells.iloc[row]] for row in range(min(2, len(table.cells)))]
+    if "Event Index" in table.cells and (ends := table.cells["Event Index"] == "END OF FILE").any():
+        table.note("lines of Gorilla at the end of a file, left out", int(ends.sum()))
+        kept = table.take(np.flatnonzero(~ends))
+        return replace(kept, cells=kept.cells.reset_index(drop=True))
+    if first and (own := _other_labels(table.names, first[0])):
+        table.note(f"further header lines of {own}, not taken for answers", 1)
+        labels = dict(zip(table.names, first[0] if own == "SoSci Survey" else table.names, strict=True))
+        cells = table.cells.iloc[1:].reset_index(drop=True)
+        return replace(table, cells=cells, place=table.place[1:], labels=labels)
     has_ids = [_is_ids(row) for row in first]
     if any(has_ids):
         n = has_ids.index(True) + 1
@@ -50,14 +62,24 @@ def without_survey_headers(table: Table) -> Table:
     return kept
 
 
+def _other_labels(names: list[str], row: list[str]) -> str | None:
+    """The platform whose second header line a row is: it names nobody, where every answer has a number."""
+    if {"Respondent ID", "Collector ID"} <= set(names) and not row[names.index("Respondent ID")].strip():
+        return "SurveyMonkey"
+    if {"CASE", "QUESTNNR"} <= set(names) and not row[names.index("CASE")].strip().isdecimal():
+        return "SoSci Survey"
+    return None
+
+
 def is_own_column(name: str) -> bool:
     """Whether the platform calls a column of its own so."""
     return _OWN.fullmatch(_folded(name)) is not None
 
 
 def respondent_column(table: Table) -> str | None:
-    """Name of the column in which Qualtrics says who filled the survey in."""
-    return _column(table, "responseid")
+    """Name of the column in which the platform says who filled the survey in."""
+    others = (name for name in ("Respondent ID", "CASE") if name in table.labels)
+    return _column(table, "responseid") or next(others, None)
 
 
 def _column(table: Table, what: str) -> str | None:

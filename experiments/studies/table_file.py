@@ -6,31 +6,50 @@ import codecs
 import csv
 import gzip
 import io
+import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.csv_tables import without_guard
 from shannon_game.experiments.studies.files import read_bytes, regular_file
-from shannon_game.experiments.studies.parsing import Note, decoded, objects
+from shannon_game.experiments.studies.ibex_results import is_results, result_columns
+from shannon_game.experiments.studies.json_cells import leaf_text
+from shannon_game.experiments.studies.parsing import Note, decoded, json_records, objects, shown, some_of
 from shannon_game.experiments.studies.plain_table import Table, check_header, finished, header_names
 from shannon_game.experiments.studies.survey_export import without_survey_headers
+from shannon_game.experiments.studies.table_parts import chosen, ending_of, is_several, table_files, together
 from shannon_game.inference.settings import Settings, UserPath
 
-_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+_OTHER_FILES = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods", ".numbers"), "is a workbook; save its sheet as CSV"),
+    **dict.fromkeys(
+        (".sav", ".dta", ".sas7bdat", ".rds", ".rda", ".rdata", ".mat", ".psydat", ".edat", ".edat2", ".edat3"),
+        "is a file of another program; export it there as CSV",
+    ),
+    ".zip": "is an archive; unpack it, and give the file, or the folder with one file per participant",
+}
+# as JATOS calls it a text
+_JSON = re.compile(rb'(\xef\xbb\xbf)?\s*\[?\s*\{\s*"')
 _MOST_CHARACTERS = 2**24
 _BLANK_LINES = 10_000
+_PREAMBLE = 50
 _UNPACKED_BYTES = 2**28
 _UNPACKED_TIMES = 200
 _CELLS_SHARED = 10**6
+_CELLS_ALWAYS = 5 * 10**6
+_CELLS_A_BYTE = 20
 _SWALLOWED = "a quoted field goes over several lines, each of which looks like a row of the table"
 
 
@@ -71,6 +90,15 @@ CellTexts = Annotated[tuple[str, ...], BeforeValidator(_as_written)]
 """Texts of cells; numbers stand for themselves."""
 
 
+def _one_or_several(given: object) -> object:
+    several = given if isinstance(given, tuple | list) else [given]
+    return _as_written([str(each) if isinstance(each, bool) else each for each in several])
+
+
+Rows = Mapping[str, Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]]
+"""Texts by the column that holds one of them."""
+
+
 class TableFile(Settings):
     """How a table stands in its file; Parquet files need none of it."""
 
@@ -85,13 +113,19 @@ class TableFile(Settings):
     """What stands in a decimal number; auto also takes a comma (counted) in a column where no cell has a point."""
     empty: CellTexts = ()
     """Texts that stand for an empty cell, such as [NA, -99]."""
+    skip: Annotated[int, Field(ge=0, le=1000)] = 0
+    """Lines before the header."""
+    where: Rows = Field(default={})
+    """Keep the rows with these cells alone, such as {phase: test, trial: [cloze, text]}; others are counted."""
+    where_not: Rows = Field(default={})
+    """Leave the rows with these cells out, such as {practice: true}, counted."""
 
 
 class OneTable(TableFile):
     """A study in one table."""
 
     path: UserPath
-    """The table: delimited text (.gz too) or Parquet."""
+    """The table: delimited text (.gz too), Parquet or JSON; a folder, or data/*.csv, has one file per participant."""
 
     def read(self, of: str, wanted: Iterable[str]) -> Table:
         """The table; see :func:`read_table`."""
@@ -101,23 +135,66 @@ class OneTable(TableFile):
 def read_table(
     path: Path, *, of: str, how: TableFile | None = None, wanted: Iterable[str] = (), once: bool = True
 ) -> Table:
-    """Read a table: Parquet by its ending (``.parquet``, ``.pq``), else delimited text, also packed (``.gz``).
+    """Read a table: Parquet or JSON by its ending, results of PCIbex, else delimited text, also packed (``.gz``).
 
-    `of` says what a row is, `wanted` columns tell which separator is right; see :func:`plain_table.finished`.
+    A folder with one file per participant, or a pattern such as ``data/*.csv``, is read as one table. `of` says what a
+    row is, `wanted` columns tell which separator is right; see :func:`plain_table.finished`.
     """
-    how = how or TableFile()
+    how, wanted = how or TableFile(), list(wanted)
+    if is_several(path):
+        files, notes = table_files(path)
+        empty = [file for file in files if not regular_file(file).st_size]
+        files = [file for file in files if file not in empty]
+        if empty:
+            text = f"empty files, left out: {some_of([file.name for file in empty])}"
+            notes.append(Note(text, len(empty), "warning"))
+        if not files:
+            raise InputError("has empty files alone", source=path)
+        table = together(path, files, [_file(file, how, wanted) for file in files], notes)
+    else:
+        table = _file(path, how, wanted)
+    return finished(chosen(table, how.where, how.where_not), of=of, once=once)
+
+
+def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:
     regular_file(path)
-    if path.suffix.lower() in _WORKBOOKS:
-        raise InputError("is a workbook; save its sheet as CSV", source=path)
-    if path.suffix.lower() in (".parquet", ".pq"):
+    ending = ending_of(path)
+    if ending in _OTHER_FILES:
+        raise InputError(_OTHER_FILES[ending], source=path)
+    if ending in (".parquet", ".pq"):
         cells = _parquet(path)
         table = Table(cells, path, file_sha256(path), np.arange(1, len(cells) + 1), decimal=how.decimal)
+    elif ending in (".json", ".jsonl", ".ndjson") or (ending == ".txt" and _JSON.match(_content(path)[:200])):
+        table = _json(path, how.decimal)
     else:
         text, notes = _decoded(_content(path), path, how.encoding)
-        columns, lines = text_columns(text, path, how, wanted, notes)
+        if is_results(text):
+            columns, lines = result_columns(text, path, notes)
+        else:
+            columns, lines = text_columns(text, path, how, wanted, notes)
         cells = pd.DataFrame({name: objects(cells) for name, cells in without_guard(columns).items()}, dtype=object)
         table = Table(cells, path, file_sha256(path), lines, "line", how.decimal, notes=notes)
-    return finished(without_survey_headers(table), of=of, once=once)
+    if none := set(how.empty):
+        cells = table.cells.map(lambda cell: "" if isinstance(cell, str) and cell in none else cell)
+        table = replace(table, cells=cells)
+    return without_survey_headers(table)
+
+
+def _json(path: Path, decimal: str) -> Table:
+    """Objects of JSON lines or of one list, one per row."""
+    found = list(json_records(_content(path), path))
+    for where, record in found:
+        if not isinstance(record, dict):
+            problem = f"is {shown(record)}, should be an object with one value per column"
+            raise InputError(problem, source=f"{path}, {where}")
+    names = list(dict.fromkeys(name for _, record in found for name in record))
+    check_header(header_names(names), path)
+    cells = {
+        name: objects([leaf_text(value) for value in (record.get(given) for _, record in found)])
+        for given, name in zip(names, header_names(names), strict=True)
+    }
+    place = objects([where for where, _ in found])
+    return Table(pd.DataFrame(cells, dtype=object), path, file_sha256(path), place, "", decimal)
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -127,7 +204,14 @@ def _parquet(path: Path) -> pd.DataFrame:
 
     try:
         with pq.ParquetFile(path) as file:
-            check_header(file.schema_arrow.names, path)
+            names = header_names(file.schema_arrow.names)
+            check_header(names, path)
+            # a column of one value is a few bytes on the disk, and a Python object a cell in memory
+            n_cells, most = file.metadata.num_rows * len(file.schema_arrow.names), _CELLS_A_BYTE * path.stat().st_size
+            if n_cells > max(_CELLS_ALWAYS, most):
+                problem = f"has {file.metadata.num_rows:,} rows in {path.stat().st_size:,} bytes"
+                problem += ": more than a table of answers can have; write it anew"
+                raise InputError(problem, source=path)  # noqa: TRY301 - outside, the file is closed
             # whole numbers beside empty cells stay whole
             frame: pd.DataFrame = file.read().to_pandas(integer_object_nulls=True, ignore_metadata=True)
     except InputError:
@@ -135,7 +219,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         said = " ".join(str(error).split())
         raise InputError(f"is no parquet file that can be read ({said})", source=path) from error
-    return frame
+    return frame.set_axis(names, axis=1)
 
 
 def text_columns(
@@ -144,16 +228,19 @@ def text_columns(
     """Cells of a text by column, and the line in which each row begins."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        hint = "UTF-16 has them: study.encoding=utf-16 reads it" if line == 1 else "no table of text has them"
+        hint = (
+            f"UTF-16 has them: {Set('study.encoding', 'utf-16')} reads it" if line == 1 else "no table of text has them"
+        )
         raise InputError(f"line {line} has NUL bytes; {hint}", source=path)
     # contexts may be whole books
     csv.field_size_limit(max(csv.field_size_limit(), _MOST_CHARACTERS))
     lines = list(io.StringIO(text, newline=""))
-    if not lines:
+    if len(lines) <= how.skip:
         raise InputError("is empty", source=path)
-    separator = _sniffed(path, lines[0], wanted) if how.separator == "auto" else how.separator
+    separator = _sniffed(path, lines, how.skip, wanted) if how.separator == "auto" else how.separator
     quotes = csv.QUOTE_NONE if how.quoting == "none" else csv.QUOTE_MINIMAL
-    rows = _rows(csv.reader(lines, delimiter=separator, quoting=quotes, strict=True), path)  # type: ignore[arg-type]
+    reader = csv.reader(lines[how.skip :], delimiter=separator, quoting=quotes, strict=True)  # type: ignore[arg-type]
+    rows = _rows(reader, path, how.skip)
     header = header_names(next(rows, (1, 1, []))[2])
     check_header(header, path)
     kept: list[list[str]] = []
@@ -184,19 +271,16 @@ def text_columns(
         # by chance a quoted text has as many separators in every line; a stray mark does it each time
         if 2 * len(swallowing) > over_lines:
             raise InputError(
-                f"line {swallowing[0]}: {_SWALLOWED}: a stray quotation mark? study.quoting=none takes quotation marks "
-                "for characters like others, study.quoting=standard takes the field as it is",
+                f"line {swallowing[0]}: {_SWALLOWED}: a stray quotation mark? "
+                f"{Set('study.quoting', 'none')} takes quotation marks for characters like others, "
+                f"{Set('study.quoting', 'standard')} takes the field as it is",
                 source=path,
             )
         notes.append(Note(f"rows in which {_SWALLOWED}; kept", len(swallowing), "warning"))
     if empty:
         notes.append(Note("rows without any entry, left out", empty))
     columns = map(list, zip(*kept, strict=True)) if kept else ([] for _ in header)
-    none = set(how.empty)
-    cells = {
-        name: ["" if cell in none else cell for cell in column] for name, column in zip(header, columns, strict=True)
-    }
-    return cells, np.array(starts, dtype=np.int64)
+    return dict(zip(header, columns, strict=True)), np.array(starts, dtype=np.int64)
 
 
 def _content(path: Path) -> bytes:
@@ -220,52 +304,58 @@ def _decoded(content: bytes, path: Path, encoding: str) -> tuple[str, list[Note]
     auto = encoding == "auto"
     encoding = ("utf-16" if marked else "utf-8") if auto else codecs.lookup(encoding).name
     try:
-        return decoded(content, path, encoding, hint="set study.encoding to the encoding of the table"), []
+        return decoded(content, path, encoding, hint=f"set {Set('study.encoding')} to the encoding of the table"), []
     except InputError as error:
         if not auto or marked:
             raise
-        where = str(error).partition(": ")[2].partition(";")[0]
+        where = error.problem.partition(";")[0]
     if not content.decode("utf-8", "ignore").isascii():
-        cure = "correct it and save the table as UTF-8, or study.encoding=cp1252 reads all as Windows-1252"
+        cure = f"correct it and save the table as UTF-8, or {Set('study.encoding', 'cp1252')} reads all as Windows-1252"
         raise InputError(f"{where}, though other lines are; {cure}", source=path)
-    said = f"table that {where}, read as Windows-1252; study.encoding says otherwise"
+    said = f"table that {where}, read as Windows-1252; {Set('study.encoding')} says otherwise"
     return _decoded(content, path, "cp1252")[0], [Note(said, 1, "warning")]
 
 
-def _rows(reader: Iterator[list[str]], path: Path) -> Iterator[tuple[int, int, list[str]]]:
+def _rows(reader: Iterator[list[str]], path: Path, skipped: int) -> Iterator[tuple[int, int, list[str]]]:
     """Rows with the lines in which they begin and end."""
-    end = 0
+    end = skipped
     try:
         for row in reader:
-            start, end = end + 1, reader.line_num  # type: ignore[attr-defined]
+            start, end = end + 1, skipped + reader.line_num  # type: ignore[attr-defined]
             yield start, end, row
     except csv.Error as error:
-        line = reader.line_num  # type: ignore[attr-defined]
+        line = skipped + reader.line_num  # type: ignore[attr-defined]
         problem = f"line {line}: {error}"
         if "unexpected end" in str(error):
             problem = f"line {end + 1}: a quotation mark begins a field there that never ends"
-        hint = "study.quoting=none takes quotation marks for characters like others"
+        hint = f"{Set('study.quoting', 'none')} takes quotation marks for characters like others"
         right = f"a quotation mark inside a quoted field is written twice, and {hint}"
         raise InputError(f"{problem}; {right}", source=path) from None
 
 
 def _width(row: list[str], header: list[str], line: int, path: Path, *, first: bool) -> InputError:
-    hint = "quote fields that hold the separator, or set study.separator"
+    hint = f"quote fields that hold the separator, or set {Set('study.separator')}"
     if first and len(row) == len(header) + 1:
         hint = "if the first is a row's name, write the table without them (R: row.names = FALSE); else " + hint
     return InputError(f"line {line}: has {len(row)} fields, the header {len(header)}; {hint}", source=path)
 
 
-def _sniffed(path: Path, header: str, wanted: Iterable[str]) -> str:
+def _sniffed(path: Path, lines: Sequence[str], skip: int, wanted: Iterable[str]) -> str:
     """The separator with which the header holds most of the columns asked for, then most columns."""
     usual = "\t" if path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
-    best, found = (-1, -1, False), usual
-    for separator in SEPARATORS.values():
-        try:
-            names = {name.strip() for name in next(csv.reader([header], delimiter=separator), [])}
-        except csv.Error:
-            continue
-        rank = (len(names & set(wanted)), len(names), separator == usual)
-        if rank > best:
-            best, found = rank, separator
+    asked = set(wanted)
+
+    def ranks(line: str) -> Iterator[tuple[int, int, bool, str]]:
+        for separator in SEPARATORS.values():
+            with suppress(csv.Error):
+                names = {name.strip() for name in next(csv.reader([line], delimiter=separator), [])}
+                yield len(names & asked), len(names), separator == usual, separator
+
+    n_asked, _, _, found = max(ranks(lines[skip]), default=(0, 0, True, usual))
+    for line in range(skip + 1, min(skip + _PREAMBLE, len(lines))) if asked and not n_asked else ():
+        if 2 * max(ranks(lines[line]), default=(0,))[0] > len(asked):
+            problem = (
+                f"has the names of its columns in line {line + 1}; {Set('study.skip', line)} leaves out what is before"
+            )
+            raise InputError(problem, source=path)
     return found

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.api.settings import ApiSettings
 
 # OpenAI writes -9999 for what is very improbable; no softmax gives less
@@ -106,7 +107,7 @@ def scoring_call(settings: ApiSettings, text: str) -> Call:
     """Build the call that asks how probable a text's tokens are; some servers have to write a token as well."""
     if settings.kind != "completions":
         problem = "is 'chat', whose template stands around a text; kind=completions scores texts"
-        raise InputError(problem, source="model=api", field="kind")
+        raise InputError(problem, source=Set("model", ["api"]), field="kind")
     more = {"echo": True, "logprobs": 1} if settings.text_scores == "echo" else {"prompt_logprobs": 0}
     return build_call(settings, prompt=settings.bos + text, messages=[], max_tokens=1, temperature=0.0, more=more)
 

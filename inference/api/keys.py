@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BeforeValidator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 
 if TYPE_CHECKING:
     from shannon_game.inference.api.settings import ApiSettings
@@ -61,7 +62,7 @@ def key_of(settings: ApiSettings) -> str:
     elif not key.isascii() or not key.isprintable() or " " in key:
         problem = "holds spaces, line breaks or letters that no key has"
     if problem:
-        raise InputError(f"the environment variable {name} {problem}", source="model=api", field="key_env")
+        raise InputError(f"the environment variable {name} {problem}", source=Set("model", ["api"]), field="key_env")
     return key
 
 

@@ -13,6 +13,7 @@ import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.api.calls import Position, call_for, positions_of
 from shannon_game.inference.api.client import ApiClient, UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
@@ -120,7 +121,7 @@ def score_windows(
             raise InputError(
                 f"is ${settings.budget_usd:.4f}, but these windows cost ${estimate.usd_least:.4f} to "
                 f"${estimate.usd_most:.4f}; nothing was asked",
-                source="model=api",
+                source=Set("model", ["api"]),
                 field="budget_usd",
             )
         work = [partial(_positions, window=window) for window in windows]

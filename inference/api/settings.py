@@ -40,7 +40,7 @@ class ApiSettings(Settings):
     temperature: Amount = 0.0
     """Of the sampled tokens. At 0 the sampled token is the most probable one, and reuse goes furthest."""
     text_scores: Literal["echo", "prompt_logprobs"] = "echo"
-    """How a text is scored (+exp=surprisal): by echo with logprobs, or by vLLM's prompt_logprobs, which has ranks."""
+    """How a text is scored by surprisal: by echo with logprobs, or by vLLM's prompt_logprobs, which has ranks."""
     bos: str = ""
     """Token put before a text that is scored, such as ``<|endoftext|>``, where the server itself puts none there."""
     instruction: str = "Continue the user's text. Answer with the continuation only."

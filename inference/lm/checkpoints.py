@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.lm.model_files import CONFIG, WEIGHTS, weight_files
 from shannon_game.inference.lm.settings import SPREAD, ModelSettings
 
@@ -80,7 +81,7 @@ def from_pretrained(
         if masked and type(config) not in auto._model_mapping:
             raise InputError(
                 f"is {folder}, a model ({config.model_type}) that fills no masks; use a masked model such as BERT, or "
-                "experiment.method=causal",
+                f"{Set('experiment.method', 'causal')}",
                 source=f"model {settings.name!r}",
                 field="path",
             )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.messages import Ask
 from shannon_game.inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, one_line
 from shannon_game.inference.lm.gguf_models import load_gguf
 from shannon_game.inference.lm.language_model import LanguageModel
@@ -68,7 +69,7 @@ def load_checked(
 ) -> LanguageModel:
     """Load a model, causal or one that fills masks, and check it."""
     if settings.source == "ngram":
-        problem = "is an n-gram model, which has no tokens to draw: +exp=surprisal alone takes it"
+        problem = f"is an n-gram model, which has no tokens to draw: {Ask('surprisal')} alone takes it"
         raise InputError(problem, source=f"model {settings.name!r}", field="source")
     _require_torch(settings)
     device = _device(settings)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.loading import load_checked
 from shannon_game.inference.lm.probes import mean_difference
@@ -67,7 +68,8 @@ def _reads_on(model: LanguageModel) -> LanguageModel:
     texts = [MaskedText(tuple(map(int, tokens)), (2,), (2,), ((0, 0),)) for tokens in (one, other)]
     rows = _rows(MaskedModel(model, int(mask)), [(text, 2, 2) for text in texts]).cpu().numpy()
     if not mean_difference(rows[:1], rows[1:]) > _LEAST_NATS:
-        problem = "does not read what stands after a mask; use a masked model such as BERT, or experiment.method=causal"
+        cure = f"use a masked model, such as BERT, or {Set('experiment.method', 'causal')}"
+        problem = f"does not read what stands after a mask; {cure}"
         raise InputError(problem, source=source)
     return model
 

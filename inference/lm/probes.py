@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.lm.forward import LARGEST_TREE, TokenTree, reduce_last, reduce_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel
 
@@ -57,7 +58,7 @@ def check_causal(model: LanguageModel) -> None:
                 raise InputError(
                     f"{type(model.module).__name__} moves log-probabilities by {nats:.2g} nats, expected at most "
                     f"{most:.2g}, when {what}; use a causal model, such as gpt2, or "
-                    "experiment.method=pll for the pseudo-log-likelihood of a masked one",
+                    f"{Set('experiment.method', 'pll')} for the pseudo-log-likelihood of a masked one",
                     source=f"model {model.name!r}",
                 )
         if own > _LEAST_NATS:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, model_validator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import word
 from shannon_game.inference.settings import Count, Positive, Settings, Text
 
 BOS_CHOICES = ("auto", "tokenizer", "none")
@@ -90,15 +91,15 @@ class ModelSettings(Settings):
     @model_validator(mode="after")
     def _can_be_found(self) -> ModelSettings:
         if (self.path is None) != (self.source == "smollm2"):
-            wanted = "null: the file comes with the package" if self.source == "smollm2" else "set"
-            raise InputError(f"is {self.path!r}; with source={self.source} it is {wanted}", field="path")
+            wanted = f"{word(None)}: the file comes with the package" if self.source == "smollm2" else "set"
+            raise InputError(f"is {word(self.path)}; with source={self.source} it is {wanted}", field="path")
         if (self.revision is None) == (self.source == "hub"):
             wanted = (
                 "the commit of the repository, so that the same command gives the same numbers next year"
                 if self.source == "hub"
-                else "null: only a Hub repository has revisions"
+                else f"{word(None)}: only a Hub repository has revisions"
             )
-            raise InputError(f"is {self.revision!r}; should be {wanted}", field="revision")
+            raise InputError(f"is {word(self.revision)}; should be {wanted}", field="revision")
         return self
 
     def record(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from shannon_game.estimators.code_identity import code_hash
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
 from shannon_game.inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
 from shannon_game.inference.own_folder import own
@@ -205,10 +206,10 @@ def _check_one_device(n_gpus: int, n_processes: int) -> None:
     """Refuse several GPUs: the Trainer would take a batch of each, and the order of examples be another one."""
     if n_gpus > 1:
         problem = f"sees {n_gpus} GPUs, and training takes one; set CUDA_VISIBLE_DEVICES=0 before the command"
-        raise InputError(problem, field="experiment.device")
+        raise InputError(problem, field=Set("experiment.device"))
     if n_processes > 1:
         problem = f"is one of {n_processes} processes (WORLD_SIZE), and training takes one; start it without torchrun"
-        raise InputError(problem, field="experiment.device")
+        raise InputError(problem, field=Set("experiment.device"))
 
 
 def _arguments(settings: TrainingSettings, folder: Path, seed: int, n_steps: int, evaluates: bool) -> TrainingArguments:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.code_identity import code_hash, package_version, source_hash, work_hash
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import word
 
 SCHEMA_VERSION = 1
 """Of a store's files; raised whenever they are written in another way, and a store of another version is refused."""
@@ -126,5 +127,7 @@ def parse_shard(text: str | None) -> Shard | None:
     # a config gives a number for "1"
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(text))
     if found is None:
-        raise InputError(f"is {text!r}, should be i/n with i from 0 to n - 1, such as 0/8, or null", field="shard")
+        raise InputError(
+            f"is {text!r}, should be i/n with i from 0 to n - 1, such as 0/8, or {word(None)}", field="shard"
+        )
     return Shard(int(found[1]), int(found[2]))

@@ -21,6 +21,7 @@ from shannon_game.estimators.comparison.study_sources import (
 )
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_labels, item_positions, response_positions
+from shannon_game.estimators.messages import Set
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -366,7 +367,7 @@ def reported_boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> I
             f"{wrong:g} is not a value of the grid {scheme.name!r}{near} ({off.sum():,} of "
             f"{off.size:,} reports are none of its values); take the grid of the scale that people saw, "
             "percent for a slider of whole numbers from 0 to 100 (round finer reports yourself), or rounding=custom "
-            "rounding.values=[...], all of its values in order"
+            f"{Set('rounding.values', [...])}, all of its values in order"
         )
         raise InputError(problem, source=source, field="report")
     box: IntArray = nearest.astype(np.intp)

@@ -19,6 +19,7 @@ from shannon_game.estimators.documents import CrossedMean, crossed_mean
 from shannon_game.estimators.documents.guess_bounds import guess_bounds
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from shannon_game.inference.settings import Count, OneOrMoreNames, numbers_of
 from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
@@ -67,8 +68,11 @@ def chosen_back_offs(study: xr.Dataset, settings: BetsSettings) -> list[str]:
     found = sorted(models, key=lambda name: name != generator)
     found += [UNIFORM] if vocab_size_of(study, settings) is not None else []
     if not found:
-        problem = "is null, but the study has no model and no vocabulary that could spread the stakes on anything else"
-        raise InputError(f"{problem}; back_offs=[uniform] with vocab_size=NUMBER is one", field="back_offs")
+        problem = f"is {word(None)}, and no model or vocabulary of the study could spread the stakes on anything else"
+        raise InputError(
+            f"{problem}; {Set('experiment.back_offs', ['uniform'])} with {Set('experiment.vocab_size', ...)} is one",
+            field="back_offs",
+        )
     return found
 
 

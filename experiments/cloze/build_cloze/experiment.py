@@ -29,6 +29,7 @@ from shannon_game.estimators.cloze import (
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
+from shannon_game.estimators.messages import Load, Set
 from shannon_game.experiments.cloze import live_words
 from shannon_game.experiments.cloze.build_cloze.asked import asked_player
 from shannon_game.experiments.cloze.build_cloze.players import (
@@ -64,7 +65,8 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
     """Settings of :func:`build_cloze`."""
 
     models: TextModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
-    """Language models, by name: model=[smollm2], or model=[api] for one behind an endpoint, which is asked in text."""
+    """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint, which
+    is asked in text."""
     temperature: Annotated[float, Field(ge=0)] = 1.0
     """Of answers in text."""
     n_listed: Count | None = None
@@ -109,7 +111,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     A row per player; ``files["study.nc"]`` is the study, which :func:`cloze_file` reads.
     """
     if not settings.models:
-        raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
+        raise InputError(f"names no model; add {Set('model', ['smollm2'])}", field=Set("model"))
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     work = open_work(settings)
@@ -150,7 +152,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     if work.shard is not None:
         warnings.append(
             f"these are the contexts of shard {work.shard.index}/{work.shard.count} alone, and no study was written; "
-            "when all shards are done, the same command without experiment.shard computes nothing and writes it"
+            f"when all shards are done, the same without {Set('experiment.shard')} computes nothing and writes it"
         )
     return ExperimentResult(
         table=table,
@@ -292,6 +294,6 @@ def summary(table: pd.DataFrame, computed: str) -> str:
                 line += f"; TVD to the exact distribution {row.tvd_to_exact:.4f}"
         lines.append(f"{line}.")
     return (
-        "\n".join(lines) + "\n\n`study=cloze_file study.path=FOLDER/study.nc` reads people's answers and the "
+        "\n".join(lines) + f"\n\n`{Load('cloze_file', {'path': 'FOLDER/study.nc'})}` reads people's answers and the "
         f"models' words. Draws that give no word are failed samples, which the word rules leave out. {computed}"
     )

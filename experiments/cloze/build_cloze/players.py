@@ -14,6 +14,7 @@ from shannon_game.estimators.cloze.study import SAMPLES, model_names
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import objects
 
 # sources of words that were scored because people gave them, and because they stand in the text
@@ -140,8 +141,8 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
     for player in players:
         if player.name in before:
             fix = f"name the live one differently (models.{player.model}.name=...), or leave the study's out"
-            problem = f"{player.name!r} is a model of the study too; {fix} (experiment.keep_models=false)"
-            raise InputError(problem, source="settings", field="model")
+            problem = f"{player.name!r} is a model of the study too; {fix} ({Set('experiment.keep_models', False)})"
+            raise InputError(problem, field=Set("model"))
     has_models = "entry" in study.dims
     words = {str(text): place for place, text in enumerate(study["word_text"].to_numpy().tolist())}
     sources = {str(name): place for place, name in enumerate(study["source"].to_numpy() if has_models else [])}

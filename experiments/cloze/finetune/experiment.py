@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field
 from shannon_game.estimators.cloze import paired_difference, study_words
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.build_cloze.players import take_contexts
 from shannon_game.experiments.cloze.finetune.examples import Fold, answer_counts, answer_examples, text_folds
 from shannon_game.experiments.cloze.live_words import usable_contexts
@@ -98,7 +99,7 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
     ``tables`` have the loss curves (``curves``) and a row per held-out context (``items``).
     """
     if not settings.models:
-        raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
+        raise InputError(f"names no model; add {Set('model', ['smollm2'])}", field=Set("model"))
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     cut: dict[str, Any] = {
@@ -228,7 +229,11 @@ def _row(
 
 def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
     part = f"this is part {folds[0].number} of {settings.n_folds} alone, and other texts held out give other changes"
-    return () if len(folds) == settings.n_folds else (f"{part}; leave out experiment.fold to hold out every text once",)
+    return (
+        ()
+        if len(folds) == settings.n_folds
+        else (f"{part}; leave out {Set('experiment.fold')} to hold out every text once",)
+    )
 
 
 @styled

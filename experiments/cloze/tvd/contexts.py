@@ -17,6 +17,7 @@ from shannon_game.estimators.cloze import Distributions, StudyWords, entropy_nat
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import titled
@@ -42,7 +43,7 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
         found[name] = Distributions(model.item[own.context], own.word, own.probability, study.sizes["item"])
     silent = np.all([cpd.mass[items] == 0 for cpd in found.values()], axis=0)
     if silent.all():
-        raise InputError("has no context with an answer that is a word", field="experiment.item")
+        raise InputError("has no context with an answer that is a word", field=Set("experiment.item"))
     without, items = items[silent], items[~silent]
     shown = {name: cpd for name, cpd in found.items() if name == _HUMAN or (cpd.mass[items] > 0).any()}
     table = pd.concat([_rows(study, words, shown, int(item), n_words) for item in items], ignore_index=True)
@@ -80,7 +81,7 @@ def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.in
             near = get_close_matches(one, labels.tolist(), n=1)
             meant = f"; did you mean {near[0]!r}?" if near else f"; contexts are {', '.join(labels[:5])}, ..."
             problem = f"is {one!r}; there is no such context and no text {name!r}{meant}"
-            raise InputError(problem, field="experiment.item")
+            raise InputError(problem, field=Set("experiment.item"))
         if not mask.any():
             mask = text == name
             known = number[mask]
@@ -88,7 +89,7 @@ def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.in
                 mask &= number == int(word) if word.isdecimal() else False
             if not mask.any():
                 problem = f"is {one!r}; text {name} has the words {known.min()} to {known.max()}: TEXT:WORD"
-                raise InputError(problem, field="experiment.item")
+                raise InputError(problem, field=Set("experiment.item"))
         found += np.flatnonzero(mask).tolist()
     return np.array(list(dict.fromkeys(found)), dtype=np.intp)
 

@@ -13,6 +13,7 @@ import xarray as xr
 from shannon_game.estimators.cloze import StudyWords, cloze_items, cloze_participants
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import item_labels
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, groups_of, words_of
 from shannon_game.experiments.cloze.tvd.contexts import contexts_shown
@@ -24,12 +25,13 @@ from shannon_game.experiments.cloze.tvd.figures import (
     tvd_figure,
 )
 from shannon_game.experiments.cloze.tvd.meaning import meaning_columns
-from shannon_game.experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
+from shannon_game.experiments.cloze.tvd.results import GOLD, PlayerTvd, TvdRow, model_tvd, oracle_tvd
 from shannon_game.experiments.cloze.tvd.sample_size import sizes_compared
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.bayes import several_fits
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.rows import table_of
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.progress import counted
@@ -37,14 +39,8 @@ from shannon_game.inference.progress import counted
 if TYPE_CHECKING:
     from shannon_game.experiments.cloze.tvd.posterior import BayesianTvd
 
-_ON_SCREEN = (
-    *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle", "tvd_between_oracles"),
-    *("ece_human_fixed", "ece_corpus_fixed", "energy_distance", "tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper"),
-    "converged",
-)
 
-
-@experiment(TvdSettings)
+@experiment(TvdSettings, row=TvdRow)
 def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     """Estimate how far every model's next words are from people's, beside how far people are from each other.
 
@@ -98,7 +94,7 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         doubts = (*doubts, *little)
         for name, values in distances.items():
             tables["items"][f"energy_distance_{name}"] = tables["items"]["item"].map(values)
-    table = pd.DataFrame([{**player.row, **more.get(player.player, {})} for player in players])
+    table = table_of(replace(player.row, **more.get(player.player, {})) for player in players)
     dataset = tvd_dataset(study, players, settings.n_bins)
     figures = {
         "tvd": tvd_figure(dataset, str(study.attrs["name"])),
@@ -107,13 +103,13 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     }
     return ExperimentResult(
         table=table,
+        row=TvdRow,
         dataset=dataset,
         tables=tables,
         figures={name: figure for name, figure in figures.items() if figure is not None},
         text="\n\n".join([_summary(table), *left_out(study, players, dataset)]),
         warnings=(*answer_warnings(words), *doubts, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
-        on_screen=table[[name for name in _ON_SCREEN if name in table and table[name].notna().any()]],
         posteriors=bayes.posteriors if bayes else {},
     )
 
@@ -176,7 +172,7 @@ def _tables(
 def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -> BayesianTvd | None:
     if settings.bayes.n_contexts is None:
         return None
-    require_packages(EXTRAS["bayes"], "bayes", source="bayes.n_contexts (null for none)")
+    require_packages(EXTRAS["bayes"], "bayes", source=f"{Set('experiment.bayes.n_contexts')} ({word(None)} for none)")
     # an optional extra that only this part needs
     from shannon_game.experiments.cloze.tvd.posterior import bayesian_tvd  # noqa: PLC0415
 

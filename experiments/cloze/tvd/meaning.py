@@ -14,6 +14,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import StudyWords, WordCounts, energy_distance, random_split_halves
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of, shared_contexts
 from shannon_game.experiments.harness.settings import rng_for
 
@@ -40,7 +41,7 @@ def meaning_columns(
         found = energy_distance(people, player, vectors)
         known = np.isfinite(found.distance)
         if not known.any():
-            raise InputError(f"has no vectors for the words of {name} and people", field="experiment.vectors")
+            raise InputError(f"has no vectors for the words of {name} and people", field=Set("experiment.vectors"))
         columns[name] = {
             "energy_distance": float(found.distance[known].mean()),
             "energy_se": cluster_se(found.distance[known], groups_of(study, at[known])),

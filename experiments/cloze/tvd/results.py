@@ -12,9 +12,61 @@ from numpy.typing import NDArray
 from shannon_game.estimators import cloze
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of, known_mean, shared_contexts
+from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.bayes import ConvergenceRow
 
 GOLD = ("corpus", "human", "oracle1")
 """Gold labels of table 1: the word of the text, people's majority, the majority of half of the people."""
+
+
+class _Distances(column.Row):
+    """One player's distance from people: half of the people first, then every model."""
+
+    player: str = column.key("half of the people, or a model", players=True)
+    n_contexts: int = column.context("contexts where both have words")
+    n_answers: float = column.context("people's answers per context")
+    n_samples: float = column.context("the player's samples per context")
+    share_failed: float = column.detail("share of a model's samples that failed or are blank")
+    share_dropped: float = column.detail("share of a model's samples that are no words")
+    tvd: float = column.estimate(
+        "distance of the samples: beside its baseline only", label="TVD to people", headline=True
+    )
+    se_tvd: float = column.se("tvd", "standard error of tvd, clustered by text")
+    tvd_baseline: float = column.beside(
+        "tvd", "mean distance of samples of the same sizes from one distribution: its zero"
+    )
+    tvd_corrected: float = column.estimate("(tvd - baseline) / (1 - baseline): to compare at equal sample sizes only")
+    tvd_to_oracle: float = column.estimate("tvd to one half of the people, an oracle of the paper")
+    tvd_between_oracles: float = column.beside("tvd_to_oracle", "tvd of the two halves of the people")
+    sd_between_oracles: float = column.detail("its standard deviation over splits")
+    entropy_nats: float = column.detail("entropy of the player's words", unit="nats")
+    human_entropy_nats: float = column.detail("entropy of people's words", unit="nats")
+    jensen_shannon_nats: float = column.estimate("Jensen-Shannon divergence", unit="nats")
+    ece_corpus_fixed: float = column.estimate("expected calibration error: right is the word of the text")
+    ece_human_fixed: float = column.estimate("expected calibration error: right is people's majority")
+    ece_oracle1_fixed: float = column.detail(
+        "expected calibration error: right is the majority of one half of the people"
+    )
+    ece_corpus_adaptive: float = column.detail("ece_corpus_fixed in bins of equal numbers")
+    ece_human_adaptive: float = column.detail("ece_human_fixed in bins of equal numbers")
+    ece_oracle1_adaptive: float = column.detail("ece_oracle1_fixed in bins of equal numbers")
+    ece_corpus_classwise: float = column.detail("classwise calibration error: right is the word of the text")
+    energy_distance: float | None = column.estimate("energy distance of word vectors: 0 for halves of the people")
+    energy_se: float | None = column.se("energy_distance")
+    across: float | None = column.detail("mean distance of vectors across the two")
+    known_people: float | None = column.detail("share of people's answers that have a vector")
+    known_player: float | None = column.detail("share of the player's words that have a vector")
+    n_contexts_bayes: int | None = column.context("contexts of the Bayesian TVD")
+    tvd_same_contexts: float | None = column.detail("tvd of those contexts")
+    tvd_bayes: float | None = column.estimate("TVD of the distributions behind the samples: to report", headline=True)
+    tvd_bayes_lower: float | None = column.lower("tvd_bayes")
+    tvd_bayes_upper: float | None = column.upper("tvd_bayes")
+    tvd_bayes_context_width: float | None = column.detail("mean width of the intervals by context")
+
+
+class TvdRow(ConvergenceRow, _Distances):
+    """The columns of convergence come last."""
+
 
 _BINNINGS: tuple[Literal["fixed", "adaptive"], ...] = ("fixed", "adaptive")
 
@@ -25,7 +77,7 @@ class PlayerTvd:
 
     player: str
     items: NDArray[np.intp]
-    row: dict[str, Any]
+    row: TvdRow
     by_item: dict[str, FloatArray]
     split_means: FloatArray
     """Mean over contexts of the TVD between oracles, shape (split,)."""
@@ -114,7 +166,7 @@ def _player(
         row |= {f"ece_{gold}_{binning}": known_mean([one.ece for one in errors.get(gold, [])]) for gold in GOLD}
     row["ece_corpus_classwise"] = _classwise(cpds[0][0], target, n_bins)
     calibration = {gold: some[0] for gold, some in bins["fixed"].items()}
-    return PlayerTvd(name, items, row, by_item, split_means, calibration)
+    return PlayerTvd(name, items, TvdRow.of(**row), by_item, split_means, calibration)
 
 
 def part_counts(splits: cloze.SplitHalves, split: int, which: str) -> cloze.WordCounts:

@@ -25,12 +25,29 @@ from shannon_game.experiments.cloze.settings import (
     words_of,
 )
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.marks import named
 from shannon_game.experiments.harness.questions import listed, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 
-_ON_SCREEN = ("model", "n_samples", "tvd_error", "error_lower", "error_upper", "tvd", "tvd_all", "tvd_corrected")
+
+class SizeRow(column.Row):
+    """One model and one number of its samples."""
+
+    model: str = column.key("model", players=True)
+    n_samples: int = column.key("samples per context", setting="experiment.n")
+    n_samples_all: int = column.context("all of its samples per context")
+    n_contexts: int = column.context("contexts")
+    tvd: float = column.estimate("TVD to one half of the people with so many samples")
+    tvd_all: float = column.beside("tvd", "TVD with all of them")
+    tvd_error: float = column.estimate("what fewer samples add to the TVD", headline=True)
+    se_error: float = column.se("tvd_error")
+    error_lower: float = column.lower("tvd_error", "lower end over contexts")
+    error_upper: float = column.upper("tvd_error", "upper end over contexts")
+    mean_squared_error: float = column.detail("mean square of tvd_error over contexts")
+    tvd_corrected: float = column.estimate("TVD to people with the baseline of its sample size taken out")
+    tvd_corrected_all: float = column.beside("tvd_corrected", "the same with all samples")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +75,30 @@ def size_result(study: xr.Dataset, found: dict[str, SizeDistances], tail: float)
         for n, distances in one.by_size.items():
             errors[name, n] = difference = distances - one.everything
             lower, upper = np.quantile(difference, [tail, 1 - tail])
-            row = {"model": name, "n_samples": n, "n_samples_all": int(np.median(one.totals))}
-            row |= {"n_contexts": len(difference), "tvd": distances.mean(), "tvd_all": one.everything.mean()}
-            row |= {"tvd_error": difference.mean(), "se_error": cluster_se(difference, groups)}
-            row |= {"error_lower": lower, "error_upper": upper, "mean_squared_error": (difference**2).mean()}
-            row |= {"tvd_corrected": one.corrected.get(n, np.nan), "tvd_corrected_all": one.corrected.get(0, np.nan)}
+            row = SizeRow(
+                model=name,
+                n_samples=n,
+                n_samples_all=int(np.median(one.totals)),
+                n_contexts=len(difference),
+                tvd=distances.mean(),
+                tvd_all=one.everything.mean(),
+                tvd_error=difference.mean(),
+                se_error=cluster_se(difference, groups),
+                error_lower=lower,
+                error_upper=upper,
+                mean_squared_error=(difference**2).mean(),
+                tvd_corrected=one.corrected.get(n, np.nan),
+                tvd_corrected_all=one.corrected.get(0, np.nan),
+            )
             rows.append(row)
-    table = pd.DataFrame(rows)
+    table = column.table_of(rows)
     sizes = sorted(set(table["n_samples"]))
     error = np.full((len(found), len(sizes), max(map(len, errors.values()))), np.nan)
     for (name, n), values in errors.items():
         error[list(found).index(name), sizes.index(n), : len(values)] = values
     dataset = xr.Dataset({"tvd_error": (("model", "n", "context"), error)}, coords={"model": list(found), "n": sizes})
     figures = {"tvd_sample_size": size_figure(dataset)}
-    return ExperimentResult(table, dataset, figures, _summary(table), on_screen=table[[*_ON_SCREEN]])
+    return ExperimentResult(table, dataset, figures, _summary(table), row=SizeRow)
 
 
 def subsample(counts: cloze.WordCounts, size: int, rng: np.random.Generator) -> cloze.WordCounts:

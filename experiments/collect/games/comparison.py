@@ -17,6 +17,7 @@ import numpy as np
 
 from shannon_game.estimators.comparison import optimal_report, round_reports, rounding_scheme, score
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Ask
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
 from shannon_game.experiments.collect.games.texts import item_places, marked_cuts, texts_of
 
@@ -32,6 +33,8 @@ SLIDER = "slider"
 
 _BOXES = rounding_scheme(SLIDER).values
 _HALF = len(_BOXES) // 2
+STEP_NATS = float(np.log(_BOXES[-1] / _BOXES[0]) / _HALF)
+"""Log-odds between two places of the slider."""
 _AT_THE_END = 5  # boxes from an end that are the end to an attention check
 
 
@@ -42,7 +45,7 @@ class Comparison(Game):
         """Make a question of every selected item of a comparison study; its candidates keep their positions."""
         source = f"study {study.attrs.get('name')!r}"
         if "candidate_token" not in study:
-            problem = "has no candidates, which the comparison game needs; +exp=build_study draws some"
+            problem = f"has no candidates, which the comparison game needs; {Ask('build_study')} draws some"
             raise InputError(problem, source=source, field="game")
         models = study["model"].values.tolist()
         places = list(item_places(study))
@@ -106,13 +109,18 @@ class Comparison(Game):
             "percents": list(PERCENTS),
             "scale": content.get("scale"),
             "most": _HALF,
-            "step_nats": float(np.log(_BOXES[-1] / _BOXES[0]) / _HALF),
+            "step_nats": STEP_NATS,
             "check": content.get(CHECK),
         }
 
     def read(self, content: Content, layout: Content, _steps: Steps, form: Mapping[str, str], /) -> Reading:
-        """Read ``report``: one of the percentages, or steps of the slider from the middle towards B."""
+        """Read ``report``: one of the percentages, or steps of the slider from the middle towards B.
+
+        A page without a script sends what was typed for a slider as ``percent``.
+        """
         given, on_slider = form.get("report", ""), content.get("scale") == SLIDER
+        if on_slider and not given:
+            given = _steps_of(form.get("percent", "").strip())
         if not given:
             raise FormError("error.no_choice")
         if on_slider:
@@ -170,6 +178,18 @@ class Comparison(Game):
 def report_of(value: Content) -> float:
     """Probability that was given to the target, in an answer as it is stored."""
     return float(value["report"] if "report" in value else value["percent_target"] / 100)
+
+
+def _steps_of(percent: str) -> str:
+    """Steps of the slider that are nearest, in log-odds, to a probability of A that was typed in percent."""
+    if not percent:
+        return ""
+    if not re.fullmatch(r"[0-9]{1,3}([.,][0-9]{1,9})?", percent, re.ASCII) or float(percent.replace(",", ".")) > 100:
+        raise FormError("error.percent")
+    share = float(percent.replace(",", ".")) / 100
+    with np.errstate(divide="ignore"):
+        steps = (np.log1p(-share) - np.log(share)) / STEP_NATS
+    return str(round(float(np.clip(steps, -_HALF, _HALF))))
 
 
 def _candidate(content: Content, layout: Content) -> dict[str, Any]:

@@ -54,9 +54,9 @@ class Played(Exception):  # noqa: N818 - why a player stops
         self.page = page
 
 
-async def play_session(browser: Browser, game: str, player: Answerer, recruiter: Mapping[str, str]) -> Counter[str]:
+async def play_session(browser: Browser, game: str, player: Answerer, query: Mapping[str, str]) -> Counter[str]:
     """Play a game from the first page to the last; gives the answers that were sent, by game."""
-    page = await browser.get(f"/?{urlencode(dict(recruiter))}")
+    page = await browser.get(f"/?{urlencode(dict(query))}")
     n_sent = Counter[str]()
     for _ in range(_LONGEST_SESSION):
         if page.path in ("/thanks", "/screened"):
@@ -64,7 +64,8 @@ async def play_session(browser: Browser, game: str, player: Answerer, recruiter:
         if page.status >= 400 or page.problem:
             raise Played(page)
         if page.path == "/":
-            form = next((form for form in page.forms if form.fields.get("game") == game), None)
+            # one form alone goes on with a visit
+            form = next((form for form in page.forms if form.fields.get("game") == game or len(page.forms) == 1), None)
             page = await _sent(browser, form, {})
         elif page.path == "/consent":
             page = await _sent(browser, page.form("/consent"), {"agree": "yes"})

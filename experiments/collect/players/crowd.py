@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ import uvicorn
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.browser import Answerer, Browser, Played, play_session
 from shannon_game.experiments.collect.server import app_of
+from shannon_game.experiments.collect.visit import PERSONAL
 
 if TYPE_CHECKING:
     from shannon_game.experiments.collect.collection import Collection
@@ -43,9 +44,10 @@ def play_all(
     address: str | None = None,
     application: Any = None,
     parameters: Sequence[str] = (),
+    links: Mapping[str, str] | None = None,
     at_once: int = 40,
 ) -> Crowd:
-    """Let players play, each a session from the first page to the completion code."""
+    """Let players play, each a session from the first page to the completion code; `links` lead to those begun."""
     import httpx  # noqa: PLC0415 - only players need it
 
     # a line a request, of which there are thousands
@@ -53,7 +55,9 @@ def play_all(
     gate, began = asyncio.Semaphore(at_once), time.monotonic()
 
     async def one(name: str, player: Answerer) -> Counter[str] | str:
-        recruiter = dict.fromkeys(parameters, "simulated") | ({parameters[0]: name} if parameters else {})
+        query = dict.fromkeys(parameters, "simulated") | ({parameters[0]: name} if parameters else {})
+        if links and name in links:
+            query = {PERSONAL: links[name]}
         transport = None if application is None else httpx.ASGITransport(application)
         base = address or "http://127.0.0.1"
         async with (
@@ -63,7 +67,7 @@ def play_all(
             ) as client,
         ):
             try:
-                return await play_session(Browser(client), game, player, recruiter)
+                return await play_session(Browser(client), game, player, query)
             except (Played, httpx.HTTPError) as problem:
                 return f"{name}: {str(problem) or type(problem).__name__}"
 

@@ -19,12 +19,16 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.comparison.terms import control_model
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.estimators.messages import Ask, Load, Set
+from shannon_game.experiments.collect.database import shown_url
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Answerer
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
 from shannon_game.experiments.collect.players.models import ModelPerson, model_people
 from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
 from shannon_game.experiments.collect.players.world import World, with_truth, world_of
+from shannon_game.experiments.collect.security import new_token
+from shannon_game.experiments.collect.sessions import ENDED, token_hash
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
 from shannon_game.experiments.comparison.estimates import table_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
@@ -77,10 +81,9 @@ def _world(study: xr.Dataset, settings: CollectSettings) -> World:
 
 def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[str, Crowd]:
     """Serve on a free port and let all players play every game of the settings."""
-    require_packages(("httpx",), "collect", source="experiment.players")
+    require_packages(("httpx",), "collect", source=Set("experiment.players"))
     settings = collection.settings
     found: dict[str, Crowd] = {}
-    _refuse_repeat(collection, [f"{game}-{name}" for game in settings.game for name in players])
     with served(collection) as address:
         # a visit of several blocks is played once
         for game in settings.game[:1] if settings.blocks else settings.game:
@@ -88,7 +91,9 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
             say(f"{len(players)} players play {', then '.join(played)} at {address}")
             # somebody else in every game: what one of them shows would answer the next one
             own = [(f"{game}-{name}", player) for name, player in players.items()]
-            crowd = play_all(own, game, address=address, parameters=settings.recruiter.parameters)
+            done, links = _begun(collection, [name for name, _ in own])
+            own = [each for each in own if each[0] not in done]
+            crowd = play_all(own, game, address=address, parameters=settings.recruiter.parameters, links=links)
             ended = collection.chooser is not None and collection.chooser.enough
             # a model that cannot be read leaves; that is a finding, not a fault of the pages
             if crowd.problems and not ended and settings.players != "model":
@@ -98,31 +103,32 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
     return found
 
 
-def _refuse_repeat(collection: Collection, names: list[str]) -> None:
-    """Nobody plays a game twice, simulated players neither: their answers would be the same ones."""
-    with collection.database.read() as transaction:
-        there = transaction.scalar(
-            select(func.count(Session.id))
-            .join(Player)
-            .where(Player.recruiter_id.in_(names), Session.study_id == collection.study_id)
-        )
-    if there:
-        url = collection.settings.database
-        problem = f"is {url!r}, where these players have played before; name another one, or another seed= of the run"
-        raise InputError(problem, field="experiment.database")
+def _begun(collection: Collection, names: Sequence[str]) -> tuple[set[str], dict[str, str]]:
+    """Names of players whose visits have ended, and new secrets of those that were broken off."""
+    query = select(Session).join(Player).where(Player.recruiter_id.in_(names), Session.study_id == collection.study_id)
+    done, links = set[str](), dict[str, str]()
+    with collection.database.write() as transaction:
+        for session in transaction.scalars(query):
+            name = session.player.recruiter_id or ""
+            if session.state in ENDED:
+                done.add(name)
+            else:
+                links[name] = new_token()
+                session.token_hash = token_hash(links[name])
+    return done, links
 
 
 def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     """Let players play, load what they left, and set its estimate beside the truth."""
-    settings, before = collection.settings, _answered(collection)
+    settings = collection.settings
     players = players_of(study, settings)
     crowds = play_games(collection, players)
-    n_answers = {game: n - before.get(game, 0) for game, n in _answered(collection).items()}
+    n_answers = _answered(collection)
     models = [each for each in players.values() if isinstance(each, ModelPerson)]
     found, left = None, [problem for crowd in _once(crowds) for problem in crowd.problems if models]
     if "comparison" in crowds:
         try:
-            found = collected_study(url=settings.database, collection=str(collection.study_id), pilot=settings.pilot)
+            found = collected_study(url=settings.url, collection=str(collection.study_id), pilot=settings.pilot)
         except InputError:
             # nobody stayed until the first answer that counts
             if not left:
@@ -213,8 +219,9 @@ def _summary(
         if unreadable:
             text += f" Most often: {', '.join(f'{said!r} ({n})' for said, n in unreadable.most_common(3))}."
     if table["perplexity"].notna().any():
+        study = Load("collected", {"url": shown_url(settings.url)})
         text += (
             " The table has equation 5 with two standard errors beside the truth. "
-            f"`+exp=human_loss` fits the model of participants to `study=collected study.url={settings.database}`."
+            f"`{Ask('human_loss')}` fits a model of participants to `{study}`."
         )
     return text

@@ -103,6 +103,9 @@ if (boxes.length) {
 const slider = form ? form.querySelector("input[type=range]") : null;
 if (slider && live) {
   let touched = false;
+  form.querySelector(".typed").remove();
+  slider.closest(".slider").hidden = false;
+  slider.focus();
   const limits = [2, 5, 20, 200, Infinity];
   const inWords = () => {
     const steps = Number(slider.value);
@@ -117,7 +120,7 @@ if (slider && live) {
     slider.setAttribute("aria-valuetext", inWords());
     if (touched) say(inWords());
   };
-  const touch = () => { touched = true; show(); };
+  const touch = () => { touched = true; slider.name = "report"; show(); };
   const move = (to) => {
     slider.value = String(to);
     slider.dispatchEvent(new Event("input", { bubbles: true }));

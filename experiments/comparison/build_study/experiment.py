@@ -22,6 +22,7 @@ from shannon_game.estimators.comparison import rounding_scheme, validate_compari
 from shannon_game.estimators.documents import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.comparison.build_study import scores as asked
 from shannon_game.experiments.comparison.build_study.scores import ModelScores
 from shannon_game.experiments.comparison.estimates import EstimateSettings, estimate, table_row
@@ -158,7 +159,9 @@ def _exact_only(built: xr.Dataset, scores: Mapping[str, ModelScores], on_inexact
     for name, which in inexact.items():
         if on_inexact == "drop" and keep.any():
             continue
-        dropping = "" if on_inexact == "drop" else ", or experiment.inexact=drop to leave those contexts out"
+        dropping = (
+            "" if on_inexact == "drop" else f", or {Set('experiment.inexact', 'drop')} to leave those contexts out"
+        )
         raise InputError(
             f"{name!r} has another tokenizer than the generator, and {len(which)} of the {len(keep)} contexts cannot "
             f"be asked of it exactly, such as context {which[0]}: {scores[name].problems[which[0]]}; leave the model "
@@ -247,7 +250,7 @@ def _result(
     else:
         warnings = (
             f"these are the contexts of shard {work.shard.index}/{work.shard.count} alone, and no study was written; "
-            "when all shards are done, the same command without experiment.shard computes nothing and writes it",
+            f"when all shards are done, the same without {Set('experiment.shard')} computes nothing and writes it",
         )
     return ExperimentResult(
         table=table,

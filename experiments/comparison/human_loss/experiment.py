@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from shannon_game.estimators.comparison import HUMAN, RoundingScheme, rounding_scheme
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import word
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.human_loss.figures import human_loss_figures
 from shannon_game.experiments.comparison.human_loss.rows import (
@@ -173,7 +174,7 @@ def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
 def _anchors(settings: HumanLossSettings, has_answers: bool) -> list[Anchor]:
     """The one asked for, and another to compare: the outcomes with an assumption, or with free answers."""
     if settings.anchor == "answers" and not has_answers:
-        problem = "is 'answers', but nobody answered freely in this study; should be outcomes, assumed or null"
+        problem = f"is 'answers', but nobody answered freely in this study; should be outcomes, assumed or {word(None)}"
         raise InputError(problem, field="anchor")
     assumed = Anchor("assumed", k0=float(settings.k0))
     answers, outcomes = Anchor("answers"), Anchor("outcomes", objective=settings.objective)

@@ -19,6 +19,7 @@ from scipy.stats import binomtest
 from shannon_game.estimators.comparison import ParticipantPopulation
 from shannon_game.estimators.content import content_digest
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
 from shannon_game.experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
 from shannon_game.experiments.harness.bayes import SamplerSettings
@@ -134,7 +135,9 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
         dataset=xr.Dataset(table_variables(table.fillna({"converged": -1}).astype({"converged": int}), "row")),
         figures={"recovery": recovery_figure(cells, labels, about, settings.interval)},
         text=_text(cells, settings),
-        warnings=(f"{missed} rows missed their check and are in all numbers: raise sampler.draws",) if missed else (),
+        warnings=(f"{missed} rows missed their check and are in all numbers: raise {Set('sampler.draws')}",)
+        if missed
+        else (),
         on_screen=cells.drop(columns=["coverage_lower", "coverage_upper", "error_lower_nats", "error_upper_nats"]),
     )
 
@@ -163,7 +166,7 @@ def _tasks(study: xr.Dataset, settings: RecoverySettings) -> list[Task]:
     source, free = f"study {study.attrs['name']!r}", fresh_items(study).size
     if settings.n_items > free:
         problem = f"is {settings.n_items}, but only {free} items have no response; a fresh study is made of those"
-        raise InputError(problem, source=source, field="experiment.n_items")
+        raise InputError(problem, source=source, field=Set("experiment.n_items"))
     if max(settings.n) > study.sizes["candidate"]:
         problem = f"is {max(settings.n)}, but an item has {study.sizes['candidate']} candidates"
         raise InputError(problem, source=source, field="n")

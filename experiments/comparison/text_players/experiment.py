@@ -20,6 +20,7 @@ from shannon_game.estimators.comparison.importance import drawn_response_mask
 from shannon_game.estimators.comparison.stated import StatedBelief, both_orders, stated_belief
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.comparison.text_players.answers import (
     ORDERS,
     Said,
@@ -95,7 +96,7 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
     """Let language models answer a study's questions in text, and compare what they say with what they believe.
 
     :data:`TEXT_PLAYERS_COLUMNS`. Its ``tables`` have every answer and those that could not be read; the folder
-    ``studies`` has a comparison study of every model and way, for ``study=comparison_file``.
+    ``studies`` has a comparison study of every model and way, which ``comparison_file`` reads.
     """
     pairs = _mine(settings, asked_pairs(study, settings))
     rows = _references(study, pairs)
@@ -243,7 +244,7 @@ def _warnings(table: pd.DataFrame, played: list[Played], pairs: Pairs) -> tuple[
     if len(few):
         said.append(
             f"too few pairs per item for equation 5: {', '.join(dict.fromkeys(few['player'] + ' ' + few['way']))}; "
-            f"these perplexities are too low: raise experiment.pairs_per_item, or compare with {ALWAYS_HALF!r}"
+            f"these perplexities are too low: raise {Set('experiment.pairs_per_item')}, or compare with {ALWAYS_HALF!r}"
         )
     return tuple(said)
 

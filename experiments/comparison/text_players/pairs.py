@@ -17,6 +17,7 @@ from shannon_game.estimators.comparison.importance import drawn_response_mask
 from shannon_game.estimators.comparison.study_sources import candidate_sources
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import response_positions
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.text_models import TextSettings
 from shannon_game.inference.settings import Count
@@ -92,8 +93,8 @@ def asked_pairs(study: xr.Dataset, settings: TextPlayersSettings) -> Pairs:
         asked = np.column_stack([response_positions(study)[drawn], study["response_candidate"].values[drawn]])
         if not len(asked):
             raise InputError(
-                "has no answers whose questions could be asked again; experiment.candidates=10 asks about the first "
-                "ten candidates of every item",
+                f"has no answers whose questions could be asked again; {Set('experiment.candidates', 10)} asks about "
+                "the first ten candidates of every item",
                 source=f"study {study.attrs.get('name')!r}",
                 field="participant",
             )

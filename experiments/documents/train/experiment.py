@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.documents import ngram_overlap
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS, surprisal
 from shannon_game.experiments.harness.language_models import StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
@@ -118,7 +119,7 @@ def _splits(study: xr.Dataset, settings: TrainSettings) -> NDArray[np.object_]:
         chosen = _TRAIN
     if chosen is not None:
         if chosen not in names:
-            raise unknown_choice("split", chosen, names, source="experiment.train_split")
+            raise unknown_choice("split", chosen, names, source=Set("experiment.train_split"))
         if len(names) == 1:
             raise InputError(f"is {chosen!r}, which holds every document; nothing is held out", field="train_split")
         return np.array([_TRAIN if name == chosen else name for name in found], dtype=object)
@@ -207,7 +208,7 @@ def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings
         f"{first['n_parameters']:,} parameters, was trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of "
         f"them in this run) on {n_blocks:,} blocks of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, "
         f"in {trained.precision} on {trained.device}.\n\n`model/` plays wherever a language model does: "
-        "`model=[local] models.local.path=FOLDER/model`."
+        f"`{Set('model', ['local'])} {Set('models.local.path', 'FOLDER/model')}`."
     )
 
 

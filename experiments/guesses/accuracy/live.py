@@ -45,7 +45,7 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
     from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm, which only a live model needs
 
     if "target_token" not in study:
-        problem = "is not in the study, so that no language model can play it; leave model=[] out"
+        problem = "is not in the study, so that no language model can play it; leave the models out"
         raise InputError(problem, source=f"guess study {study.attrs.get('name')!r}", field="target_token")
     contexts = guess_contexts(study)
     items = _items(settings, study)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.guesses import wilson_interval
+from shannon_game.estimators.messages import word
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference.guesses.accuracy import model_guesses, stored_accuracy_draws
@@ -57,7 +58,7 @@ def chosen_models(players: Sequence[str] | None, study: xr.Dataset) -> list[str]
         if name not in valid:
             raise unknown_choice("language model", name, valid, source=f"players, study {study.attrs['name']!r}")
     if len(set(players)) < len(players):
-        raise InputError(f"is {list(players)}; name each model once, or leave it null for all", field="players")
+        raise InputError(f"is {list(players)}; name each model once, or leave it {word(None)} for all", field="players")
     return list(players)
 
 

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.guesses import participant_accuracy
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel, model_label
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.harness.questions import bullets
@@ -41,7 +42,7 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings
         paragraphs.append(
             f"As people go on, the share right goes from {raw[0]:.1f}% to {raw[1]:.1f}%, and relative to each person's "
             f"own mean from {excess[0]:+.1f} to {excess[1]:+.1f} points. To tell practice from longer contexts, set "
-            "experiment.posterior=true."
+            f"{Set('experiment.posterior', True)}."
         )
     return "\n\n".join(text for text in paragraphs if text)
 

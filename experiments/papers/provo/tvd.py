@@ -107,7 +107,7 @@ def _clean_value(name: str, players: dict[str, PlayerTvd]) -> float:
         return float(oracle.split_means.std(ddof=1) if what.endswith("sd") else oracle.split_means.mean())
     if player not in players:
         return float("nan")
-    row = players[player].row
+    row = vars(players[player].row)
     if kind == "tvd":
         return float("nan") if what else float(row["tvd"])
     return float(row.get(f"ece_{what}_fixed", np.nan))

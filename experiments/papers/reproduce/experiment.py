@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Load, Set, word
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import percent, titled
@@ -94,7 +95,7 @@ class ReproduceSettings(Seeded):
     folder: UserPath | None = None
     """Folder with one folder a part; null: parts/ in the output folder."""
     of: Literal["tvd", "tvd_sample_size", "improve", "distributions", "ard", "ranks"] | None = None
-    """Repeat this analysis by its paper's own code instead (study=provo; ranks: study=rank_perplexity)."""
+    """Repeat this analysis by its paper's own code instead, on the study provo; ranks: rank_perplexity."""
     given: Mapping[str, Any] = {}
     """Settings of that analysis, such as {players: [gpt2]}: those of the question of its name."""
     overrides: Mapping[str, tuple[str, ...]] = {}
@@ -132,13 +133,13 @@ class ReproduceSettings(Seeded):
     def why_not(self, part: Part) -> str:
         """Say why a part does not run, and which setting runs it."""
         if self.papers is not None and part.paper not in self.papers:
-            return f"it is of another paper; experiment.papers=[{part.paper}] runs it"
+            return f"it is of another paper; {Set('experiment.papers', [part.paper])} runs it"
         if part.bayes and not self.bayes and self.parts is None:
             return (
                 "it samples from a posterior, which takes minutes, and no published value needs it; "
-                f"experiment.bayes=true runs all of these, experiment.parts=[{part.name}] this one"
+                f"{Set('experiment.bayes', True)} runs all of these, {Set('experiment.parts', [part.name])} this one"
             )
-        return f"not asked for; experiment.parts=[{part.name}] runs it"
+        return f"not asked for; {Set('experiment.parts', [part.name])} runs it"
 
 
 @experiment(ReproduceSettings)
@@ -166,7 +167,9 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     if settings.of is not None:
         return _by_own_code(study, settings, settings.of)
     if "printed" not in study:
-        raise InputError("holds no published values; experiment.of=tvd repeats a paper's own code", field="study")
+        raise InputError(
+            f"holds no published values; {Set('experiment.of', 'tvd')} repeats a paper's own code", field="study"
+        )
     study = _of_papers(study, settings)
     outcomes = _outcomes(study, settings)
     table = judged_values(study, outcomes)
@@ -196,12 +199,12 @@ def _by_own_code(study: xr.Dataset, settings: ReproduceSettings, of: str) -> Exp
     analysis: Experiment[Any] = getattr(import_module(OWN_CODE[of][0]), OWN_CODE[of][1])
     if "printed" in study:
         raise InputError(
-            f"is {study.attrs['name']!r}; of={of} needs the paper's own: study={OWN_CODE[of][2]}", field="study"
+            f"is {study.attrs['name']!r}; of={of} needs the paper's own: {Load(OWN_CODE[of][2])}", field="study"
         )
     given = (
         {"seed": settings.seed, **settings.given} if "seed" in analysis.settings_class.model_fields else settings.given
     )
-    return analysis(study, settings_from(analysis.settings_class, given, prefix="experiment.given."))
+    return analysis(study, settings_from(analysis.settings_class, given, prefix=f"{Set('experiment.given')}."))
 
 
 def _of_papers(study: xr.Dataset, settings: ReproduceSettings) -> xr.Dataset:
@@ -219,7 +222,7 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
         if name not in PARTS:
             raise unknown_choice("part", name, PARTS, source=f"study {study.attrs['name']}, column part")
     if settings.folder is None:
-        raise InputError("is null, and there is no output folder; name a folder", field="folder")
+        raise InputError(f"is {word(None)}, and there is no output folder; name a folder", field="folder")
     # a table of one's own has a paper of its own, whose values may come from any part
     parts_of = {str(name) for name in study["part"].to_numpy()}
     mine = [

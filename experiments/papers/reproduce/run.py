@@ -18,7 +18,7 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
-from shannon_game.experiments.harness.command_line import quoted
+from shannon_game.estimators.messages import quoted
 from shannon_game.experiments.harness.outputs import read_status
 from shannon_game.experiments.harness.process import Terminated
 from shannon_game.experiments.harness.resume import done_before, job_identity

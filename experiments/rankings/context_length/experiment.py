@@ -15,6 +15,7 @@ from shannon_game.estimators import rankings
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents.corpus import ClusteredMean, clustered_mean, unit_loss
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.estimators.rankings.perplexity import approximate_perplexity
 from shannon_game.estimators.rankings.ranks import rank_at
@@ -73,7 +74,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     top_k, temperatures = settings.top_k, settings.temperatures
     kinds = ("growing", "sliding") if settings.window == "both" else (settings.window,)
     if not settings.models:
-        raise InputError("names no model; add model=smollm2", source="settings", field="model")
+        raise InputError(f"names no model; add {Set('model', ['smollm2'])}", field=Set("model"))
     work = language_models.open_work(settings)
     texts: list[str] = study["text"].to_numpy().tolist()
     sizes = {"longest": lengths[-1], "n_tokens": settings.n_tokens}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.lm.alignment import shared_places, token_places
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 
@@ -64,7 +65,7 @@ def places_of_all(
             if its is None:
                 problem = f"document {document} is changed by the tokenizer of {name}"
                 why = "so that its characters cannot be found in the tokens"
-                fix = "leave the model out, or use experiment.places=tokens"
+                fix = f"leave the model out, or use {Set('experiment.places', 'tokens')}"
                 raise InputError(f"{problem}, {why}; {fix}", source="study", field="places")
             ends[name] = its
         shared = shared_places(text, list(ends.values()))

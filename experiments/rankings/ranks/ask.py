@@ -13,6 +13,7 @@ import xarray as xr
 
 from shannon_game.estimators.documents.study import document_tokens
 from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.rankings import validate_ranking_study
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -24,7 +25,7 @@ from shannon_game.inference.progress import stage
 def ask(study: xr.Dataset, settings: RanksSettings) -> xr.Dataset | ExperimentResult:
     """Draw places, ask the endpoint, and give a ranking study; or what it would cost, where only that is asked for."""
     if len(settings.models) != 1:
-        raise InputError("texts need one endpoint that ranks their tokens: model=[api]", field="model")
+        raise InputError(f"texts need one endpoint to rank tokens: {Set('model', ['api'])}", field=Set("model"))
     require_packages(EXTRAS["api"], "api", source="ranks of texts")
     from shannon_game.inference.api.scoring import estimate_cost, score_windows  # noqa: PLC0415 - the extra api
 

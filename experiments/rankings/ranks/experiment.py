@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.layout import notes
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.rankings.study import TokenScores, score_study
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.rankings.ranks import scores as compared
@@ -89,5 +90,5 @@ def _means(settings: RanksSettings, scores: TokenScores, windows: pd.DataFrame) 
         figures={"scores": scores_figure(windows, dataset, settings.score, settings.interval)},
         text=f"**{table[settings.score].idxmax()} has the highest score, {table[settings.score].max():.3f} "
         f"({settings.score})**, as a mean over windows; {int(scores.rank.size):,} tokens in {len(windows)} windows and "
-        "models. For intervals, fit the regression: experiment.posterior=true takes about a minute.",
+        f"models. For intervals, fit the regression: {Set('experiment.posterior', True)} takes about a minute.",
     )

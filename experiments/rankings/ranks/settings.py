@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.settings import Count, Counts, Probability, Settings, UserPath, numbers_of
@@ -19,7 +20,7 @@ def _one_endpoint(models: Any) -> Any:
     if isinstance(models, Mapping):
         live = any(isinstance(its, Mapping) and its.get("source", "api") != "api" for its in models.values())
         if live or len(models) > 1:
-            raise InputError(f"names {', '.join(models)}; ranks takes one endpoint: model=[api]")
+            raise InputError(f"names {', '.join(models)}; ranks takes one endpoint: {Set('model', ['api'])}")
     return models
 
 

@@ -15,6 +15,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import validate_bet_study
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes
@@ -182,7 +183,7 @@ def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) 
 def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:
     total, stake = settings.total, np.nan_to_num(table["stake"])
     sums: FloatArray = np.bincount(answer.of_row, weights=stake).astype(np.float64)
-    staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
+    staked, cure = sums > 0, f"shares take {Set('study.total', 1)}; a table has one scale"
     positive = pd.Series(np.where(stake > 0, stake, np.inf))
     least: FloatArray = positive.groupby(answer.of_row).min().to_numpy().astype(np.float64)[staked]
     check_scale(table, "stake", sums[staked], answer.first[staked], top=total, cure=cure, least=least)
@@ -192,7 +193,7 @@ def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArr
     if bad.any():
         at = int(np.argmax(bad))
         where = f"in the answer that begins in {table.where(answer.first[at])} ({int(bad.sum())} such)"
-        right = f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total=NUMBER sets the total"
+        right = f"should be {'' if 'other' in table else 'at most '}{total:g}; {Set('study.total', ...)} sets the total"
         raise table.error(f"adds up to {(sums + other)[at]:g} {where}, {right}", "stake")
     table.note(f"answers that did not add up to {total:g} exactly; made to", off > 1e-6 * total)
     if settings.extremes is not None:

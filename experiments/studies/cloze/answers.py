@@ -7,6 +7,7 @@ import math
 import xarray as xr
 
 from shannon_game.estimators.cloze import StudyWords, study_words, word_rules
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import Note
 
 _SMALL_SHARE = 0.02
@@ -21,12 +22,12 @@ def answer_notes(study: xr.Dataset) -> list[Note]:
     notes = [
         (
             f"{unit} of several words; the study's word rules {rules.name!r} take the first of them, and "
-            f"experiment.words.pieces=join all: {_most_frequent(words, shown='{text!r} ({times:.3g} x)')}",
+            f"{Set('experiment.words.pieces', 'join')} all: {_most_frequent(words, shown='{text!r} ({times:.3g} x)')}",
             sum(times for _, times in words.human_cut.values()),
         ),
         (
-            f"{unit} that are no word by the word rules {rules.name!r}, left out (experiment.words.more_non_answers "
-            "adds to them)",
+            f"{unit} that are no word by the word rules {rules.name!r}, left out "
+            f"({Set('experiment.words.more_non_answers')} adds to them)",
             words.human_missing.get("no answer", 0),
         ),
     ]
@@ -40,8 +41,8 @@ def answer_warnings(words: StudyWords) -> tuple[str, ...]:
         return ()
     return (
         f"{share:.1%} of people's answers are several words, of which only the first counts: {_most_frequent(words)}. "
-        "experiment.words.pieces=join keeps all their words, drop leaves such answers out, and "
-        "experiment.words.more_non_answers=[...] names those that are no word",
+        f"{Set('experiment.words.pieces', 'join')} keeps all their words, drop leaves such answers out, and "
+        f"{Set('experiment.words.more_non_answers', [...])} names those that are no word",
     )
 
 

@@ -18,6 +18,7 @@ import yaml
 
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.estimators.messages import Load, Set, word
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cloze.provo import NORMS_FILE, provo
 from shannon_game.experiments.studies.cloze.table import cloze_study
@@ -108,7 +109,9 @@ def norms(settings: NormsSettings) -> xr.Dataset:
     """
     if settings.data is None:
         options = "; ".join(f"{name}: {its.title}" for name, its in CORPORA.items())
-        raise InputError(f"is null; study.data=NAME is one of {options}", source="study=norms", field="data")
+        raise InputError(
+            f"is {word(None)}; {Set('study.data', 'NAME')} is one of {options}", source=Load("norms"), field="data"
+        )
     corpus = CORPORA[settings.data]
     forms = ["texts"] * (corpus.texts is not None) + ["cloze"] * (settings.data in _CLOZE)
     form = settings.form or forms[0]
@@ -146,7 +149,9 @@ class _Source:
         url = self.corpus.address + (its.path or whole)
         if self.root is None:
             target = cache_folder(self.cache_dir) / "norms" / self.name / whole
-            return downloaded(url, target, f"put {whole} into a folder: study.root=FOLDER", checksum=its.checksum)
+            return downloaded(
+                url, target, f"put {whole} into a folder: {Set('study.root', 'FOLDER')}", checksum=its.checksum
+            )
         if its.archive and (self.root / file).is_file():
             return self.root / file
         if not (self.root / whole).is_file():

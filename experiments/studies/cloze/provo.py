@@ -19,6 +19,7 @@ import xarray as xr
 
 from shannon_game.estimators.cloze import validate_cloze_study
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Load, Set, word
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cloze.provo_parse import (
     HUMAN_FILES,
@@ -87,9 +88,9 @@ def _place(settings: ProvoSettings) -> tuple[Path, str]:
     root, layout = settings.root or public_folder("provo"), settings.layout
     if root is None:
         raise InputError(
-            f"is null; give the folder of the public repository (with TVD/), or {NORMS_FILE}: study.root=FOLDER, or "
-            "$SHANNON_DATA/provo",
-            source="study=provo",
+            f"is {word(None)}; give the folder of the public repository (with TVD/), or {NORMS_FILE}: "
+            f"{Set('study.root', 'FOLDER')}, or $SHANNON_DATA/provo",
+            source=Load("provo"),
             field="root",
         )
     if not root.exists():

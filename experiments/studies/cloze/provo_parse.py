@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, Strict, TypeAdapter
 
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Load
 from shannon_game.experiments.studies.cloze.rows import cloze_dataset
 from shannon_game.experiments.studies.parsing import (
     Note,
@@ -185,7 +186,7 @@ def parse(files: Mapping[str, bytes]) -> xr.Dataset:
     reading = _Reading()
     temperature = _passages(files, "TVD/GPT2_Temp/Generations/Paragraphs_temp-")
     if not temperature:
-        raise InputError(f"there is no file {HUMAN_FILES}, which holds the human answers", source="study=provo")
+        raise InputError(f"there is no file {HUMAN_FILES}, which holds the human answers", source=Load("provo"))
     for key, entry, _ in temperature:
         reading.item(key, entry)
     gpt2 = _passages(files, "TVD/GPT2/Generations/Paragraphs-")

@@ -8,7 +8,7 @@ a table (CSV, Parquet)    one row per word or token with its value, such as the 
 ``.jsonl`` of lists       one line per context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
                           ``token_score()`` of minicons gives them (ln p by default)
 ``.jsonl`` of objects     ``samples_TASK_TIME.jsonl`` of lm-evaluation-harness (``--log_samples``), requests of the kind
-                          loglikelihood: a context, a continuation, and ln p of all its tokens
+                          loglikelihood: a context, a continuation, and ln p of all its tokens; or one list of them
 ========================  ===========================================================================================
 """
 
@@ -25,16 +25,17 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
-from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_lines, objects
+from shannon_game.experiments.studies.files import read_bytes, regular_file
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_records, objects
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
 
 # tokens and their values
 _SCORED = TypeAdapter(list[tuple[Text, Real]])
-_JSON_LINES = (".jsonl", ".ndjson")
+_JSON = (".json", ".jsonl", ".ndjson")
 _NATS_PER_BIT = math.log(2)
 # R writes the first word of a sentence, of which nothing is known, like this
 _UNKNOWN = ("", "NA", "nan", "NaN", "None")
@@ -59,11 +60,12 @@ class Contexts:
 
 def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
     """Look up ln p of each context's target in the file of a model."""
-    field = f"study.scores.{model}"
+    field = str(Set(f"study.scores.{model}"))
+    regular_file(file.path, field=field)
     if not any(contexts.targets):
-        raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
-    if file.path.suffix.lower() in _JSON_LINES:
-        found, attached = _of_json_lines(file, contexts, field)
+        raise InputError(f"needs the targets of the contexts: {Set('study.columns.target', 'NAME')}", field=field)
+    if file.path.suffix.lower() in _JSON:
+        found, attached = _of_json(file, contexts, field)
         notes = list[Note]()
     else:
         rows, notes = _table(file, contexts)
@@ -123,11 +125,15 @@ def key_parts(table: Table) -> dict[str, NDArray[np.object_]]:
     return parts
 
 
+def _names_column(what: str) -> str:
+    return f"{Set(f'study.scores.NAME.columns.{what}', 'NAME')} says which one it is"
+
+
 def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
-    table = table.named(columns, ScoreColumns.types(), hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    table = table.named(columns, ScoreColumns.types(), hint=_names_column)
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
     table = replace(table, cells=table.cells.assign(value=objects(known)))
     values = _nats(table["value"], file, table.where)
@@ -156,8 +162,9 @@ def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[n
     return found
 
 
-def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
-    found = list(json_lines(read_bytes(file.path), file.path))
+def _of_json(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
+    content = read_bytes(file.path)
+    found = [(f"{file.path}, {where}", record) for where, record in json_records(content, file.path)]
     records = [record for _, record in found]
     if records and all(isinstance(record, dict) for record in records):
         return _of_harness(found, contexts), 0

@@ -12,6 +12,7 @@ import xarray as xr
 from shannon_game.estimators.cloze import ClozeSimulation, simulate_cloze_study, validate_cloze_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
+from shannon_game.estimators.messages import Load
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.inference.settings import settings_of, to_dataclass
@@ -43,6 +44,6 @@ def cloze_simulated(settings: Any) -> xr.Dataset:
 def simulation_of(study: xr.Dataset) -> ClozeSimulation:
     """Give the settings of a simulated study back."""
     if "simulation" not in study.attrs:
-        raise InputError("needs the truth: use study=cloze_simulated", source="settings", field="study")
+        raise InputError(f"needs the truth: use {Load('cloze_simulated')}", source="settings", field="study")
     given: dict[str, Any] = json.loads(study.attrs["simulation"])
     return to_dataclass(ClozeSimulation, ClozeSimulatedSettings(**given))

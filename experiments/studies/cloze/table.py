@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Load, Set, word
 from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSettings, named_columns
 from shannon_game.experiments.studies.cloze.table_rows import study_of_rows
@@ -55,7 +56,9 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     """
     path = settings.path
     if path is None:
-        raise InputError("is null; give the table: study.path=FILE", source="study=cloze_table", field="path")
+        raise InputError(
+            f"is {word(None)}; give the table: {Set('study.path', 'FILE')}", source=Load("cloze_table"), field="path"
+        )
     wanted = ["response"] if settings.columns is None else list(settings.columns.given.values())
     return _study(read_table(path, of="answer", how=settings, wanted=wanted, once=False), settings, path.stem)
 
@@ -86,7 +89,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     array(['The cat', 'A dog'], dtype=object)
     """
     chosen = ClozeRowSettings(**settings)
-    return _study(without_survey_headers(table_of(answers, "answers", of="answer", once=False)), chosen, name)
+    return _study(table_of(answers, "answers", of="answer", once=False, first=without_survey_headers), chosen, name)
 
 
 def _study(table: Table, settings: ClozeRowSettings, name: str) -> xr.Dataset:

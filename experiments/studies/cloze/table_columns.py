@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cloze.rows import WordRulesName
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.experiments.studies.plain_table import Columns, Table
@@ -32,7 +33,7 @@ class ClozeColumns(Columns):
     participant: Annotated[str | None, "id_or_empty"] = None
     """Who answered."""
     participant_group: Annotated[str | None, "id_or_empty"] = None
-    """Group of people that the answer is of, as their first language or age; +exp=groups compares groups."""
+    """Group of people that the answer is of, as their first language or age; the question groups compares groups."""
     target: Annotated[str | None, "text_or_empty"] = None
     """The word of the text."""
     text_id: Annotated[str | None, "id_or_empty"] = None
@@ -123,7 +124,7 @@ class ClozeRowSettings(Settings):
     """Log-probabilities of the target words by language model, NAME: {path: FILE, scale: surprisal_bits}; a target that
     is several tokens has the sum of theirs."""
     missing: CellTexts = ()
-    """Texts that stand for no answer in this table, such as [NA, -99]; a null and an empty field always do."""
+    """Texts that stand for no answer in this table, such as [NA, -99]; an empty field always does."""
     drop_incomplete: bool = False
     """Leave rows without a context, weight or participant out (counted) instead of refusing the table."""
     n_answers: Count | None = None
@@ -145,7 +146,7 @@ def named_columns(table: Table, columns: ClozeColumns | None) -> tuple[Table, li
     own = {name: name for name in ClozeColumns.model_fields}
     found = {name: name for name in own if name in table} if columns is None else columns.given
     table.check_columns(found)
-    hint = "name the columns: 'study.columns={context: COLUMN, response: COLUMN}'"
+    hint = f"name the columns: {Set('study.columns', {'context': 'COLUMN', 'response': 'COLUMN'})}"
     if "response" not in found:
         raise table.missing("response", hint)
     if not {"context", "context_id", "word_num"} & set(found):
@@ -154,5 +155,5 @@ def named_columns(table: Table, columns: ClozeColumns | None) -> tuple[Table, li
         table.refuse_misspelt(own)
     unread = [name for name in table.names if name not in found.values()]
     # a model's rows are people's answers where the settings do not say which column names the model
-    text = f"columns that study.columns does not name were not read: {', '.join(unread)}"
+    text = f"columns that {Set('study.columns')} does not name were not read: {', '.join(unread)}"
     return table.named(found, ClozeColumns.types()), [Note(text, None)] if unread else []

@@ -16,6 +16,7 @@ from shannon_game.estimators.cloze import validate_cloze_study
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.answers import answer_notes
 from shannon_game.experiments.studies.cloze.rows import cloze_dataset
@@ -28,10 +29,6 @@ from shannon_game.experiments.studies.plain_table import Table
 # words that files only score stand under the same name in the published files
 _TARGETS = "corpus"
 _JOIN = "\x1f"
-_BLANK = (
-    "blank answers (empty, null, or listed in study.missing), kept as blank strings; distributions leave them out "
-    "unless the word rules keep them (experiment.words.blank=keep)"
-)
 _SAME_ANSWER = ["item", "model", "participant_group", "response"]
 
 
@@ -84,7 +81,11 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     repeats = int(people.duplicated(["item", "participant"]).sum()) if "participant" in table else 0
     again = int(pd.Series(items.arrays["context"]).duplicated(keep=False).sum()) if "context" in table else 0
     counted = counting(
-        Note(_BLANK, int(blank.sum())),
+        Note(
+            f"blank answers (empty, null, or listed in {Set('study.missing')}), kept as blank strings; distributions "
+            f"leave them out unless the word rules keep them ({Set('experiment.words.blank', 'keep')})",
+            int(blank.sum()),
+        ),
         Note("rows without a context, a weight or a participant, left out", incomplete, "warning"),
         Note("further answers of a participant to the same context, all kept", repeats, "warning"),
         Note("contexts with the same text as another one and an id of their own, kept apart", again),
@@ -107,7 +108,7 @@ def _complete_rows(table: Table, settings: ClozeRowSettings) -> tuple[_Items, pd
     def complete(rows: pd.DataFrame, bad: NDArray[np.bool_], problem: str) -> pd.DataFrame:
         if bad.any() and not settings.drop_incomplete:
             where = table.where(int(rows.index[int(np.argmax(bad))]))
-            hint = "study.drop_incomplete=true leaves such rows out"
+            hint = f"{Set('study.drop_incomplete', True)} leaves such rows out"
             raise InputError(f"{where}: {problem}; {hint}", source=table.source)
         return rows[~bad].copy()
 
@@ -255,7 +256,9 @@ def _proportions(
         # 0.6 and 0.4 of a hundred; a single answer of 1 % may be what people gave
         first = items.keys[int(np.argmax(fractions))]
         problem = f"the percentages of {int(fractions.sum())} contexts sum to 1, the first is {first[-60:]!r}; are"
-        problem += " these fractions? write all proportions on one scale; study.percent=true reads percentages"
+        problem += (
+            f" these fractions? write all proportions on one scale; {Set('study.percent', True)} reads percentages"
+        )
         raise table.error(problem, "proportion")
     off = np.abs(sums - 1) > SUM_SLACK
     if off.any():
@@ -263,7 +266,7 @@ def _proportions(
         text = f"{items.keys[worst][-60:]!r} sums to {sums[worst]:.4g}"
         if settings.proportions == "refuse":
             problem = f"the proportions of {int(off.sum())} contexts do not sum to 1, {text}"
-            raise table.error(f"{problem}; study.proportions=rescale keeps them", "proportion")
+            raise table.error(f"{problem}; {Set('study.proportions', 'rescale')} keeps them", "proportion")
         text = f"contexts whose proportions do not sum to 1, rescaled by every analysis; {text}"
         notes.append(Note(text, int(off.sum()), "warning"))
     if settings.n_answers is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import ENOUGH
 from shannon_game.experiments.studies.parsing import shown
 from shannon_game.experiments.studies.plain_table import Table
@@ -25,7 +26,7 @@ def row_weights(table: Table, *, percent: bool) -> tuple[NDArray[np.float64], ND
     count = table["count"] if has_count else np.full(len(table), np.nan)
     share = table.shares("proportion", percent=percent, empty=True)
     beyond = (share < 0) | (share > 1)
-    hint = "; study.percent=true reads percentages" if ((share > 1) & (share <= 100)).any() else ""
+    hint = f"; {Set('study.percent', True)} reads percentages" if ((share > 1) & (share <= 100)).any() else ""
     table.refuse(beyond, "proportion", f"should be a share between 0 and 1{hint}")
     of_people = np.ones(share.shape, dtype=bool)
     if "model" in table:
@@ -49,4 +50,4 @@ def _refuse_fractions_of_models(table: Table, share: NDArray[np.float64]) -> Non
         own = share[(models == model) & ~np.isnan(share)]
         if own.size >= ENOUGH and 0 < own.max() <= 1 / 100:
             problem = f"is at most {100 * own.max():g} for model {shown(str(model))}; write all on one scale: "
-            raise table.error(problem + "study.percent=true reads percentages", "proportion")
+            raise table.error(problem + f"{Set('study.percent', True)} reads percentages", "proportion")

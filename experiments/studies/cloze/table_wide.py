@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
 from shannon_game.experiments.studies.parsing import objects
 from shannon_game.experiments.studies.plain_table import Table
@@ -73,7 +74,7 @@ def _long(
     cells |= {name: np.column_stack([table.texts(column) for column in own]).ravel() for name, own in parts.items()}
     empty = np.logical_and.reduce([cells[name] == "" for name in parts])
     if empty.all():
-        raise InputError("holds no answer in the columns of study.wide", source=table.source)
+        raise InputError(f"holds no answer in the columns of {Set('study.wide')}", source=table.source)
     table.note("empty cells of the wide table, taken for questions not asked", empty)
     kept = np.flatnonzero(~empty)
     frame = pd.DataFrame({name: values[kept] for name, values in cells.items()}, dtype=object)
@@ -87,5 +88,5 @@ def _matching(table: Table, pattern: str) -> dict[str, str]:
     names = [name for name in table.names if not (star and table.labels and is_own_column(name))]
     found = {(match[1] if star else name): name for name in names if (match := fits.fullmatch(name))}
     if not found:
-        raise table.missing(pattern, "study.wide says which columns they are")
+        raise table.missing(pattern, f"{Set('study.wide')} says which columns they are")
     return found

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.collect.database import existing_database
 from shannon_game.experiments.collect.export import chosen_number, tidy_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Study
@@ -40,7 +41,7 @@ class Collected:
 
 def read_collection(settings: CollectedSettings) -> Collected:
     """Read the answers of a game."""
-    with existing_database(settings.url, field="study.url") as database, database.read() as transaction:
+    with existing_database(settings.url, field=Set("study.url")) as database, database.read() as transaction:
         return collected_answers(transaction, settings)
 
 

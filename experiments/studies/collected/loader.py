@@ -25,7 +25,7 @@ KIND_OF_GAME: dict[GameName, str] = {
 
 @loader(CollectedSettings)
 def collected_study(settings: CollectedSettings) -> xr.Dataset:
-    """Load the answers of one game from the database of ``+exp=collect``.
+    """Load the answers of one game from the database of ``collect``.
 
     A study of the game's kind (:data:`KIND_OF_GAME`), which the attribute ``kind`` names. Participants are
     pseudonyms. Answers of training rounds, attention checks, pilots and people who withdrew are left out, and

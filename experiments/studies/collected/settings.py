@@ -15,7 +15,7 @@ class CollectedSettings(Settings):
     """Settings of :func:`~shannon_game.experiments.studies.collected.loader.collected_study`."""
 
     url: Text = "sqlite:///collect.sqlite"
-    """The database that ``+exp=collect`` wrote: sqlite:///FILE, or postgresql://USER@HOST/NAME."""
+    """The database that ``collect`` wrote: sqlite:///FILE, or postgresql://USER@HOST/NAME."""
     game: GameName = "comparison"
     """Which game's answers: comparison gives a comparison study, cloze a cloze study, top1 and guess_until_right guess
     studies, bets a bet study."""

@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.layout import add_note, notes
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.collect.games.bets import CHIPS, N_WORDS
 from shannon_game.experiments.studies.bets.table import bet_study
 from shannon_game.experiments.studies.cloze.table import cloze_study
@@ -44,7 +45,7 @@ def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset
 
 def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame:
     table = read_table(Path(str(settings.model_words)), of="word", wanted=_MODEL_COLUMNS)
-    hint = f"study.model_words is a table with {', '.join(_MODEL_COLUMNS)}"
+    hint = f"{Set('study.model_words')} is a table with {', '.join(_MODEL_COLUMNS)}"
     table.check_columns({name: name for name in _MODEL_COLUMNS}, hint)
     given = pd.DataFrame({name: table.ids(name) for name in ("item", "model")})
     given = given.assign(word=table.texts("word"), count=table.numbers("count", kind="whole").astype(int))

@@ -10,6 +10,7 @@ from shannon_game.estimators.comparison import validate_comparison_study
 from shannon_game.estimators.comparison.study import same_token
 from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, parse, question_file
 from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameSettings
@@ -27,7 +28,7 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     generator's loss. ``report`` is the probability given to the target; ``row_id`` (response) is the row's own number
     in the response file. Answers pass these steps, each counted in the notes: questions of the sets;
     ``exclude_participants``; ``participants``; ``repeats``; ``items``; ``automatic``. With ``answers=False`` only the
-    questions are read, and the study has no responses: the layout as ``+exp=build_study`` writes it.
+    questions are read, and the study has no responses: the layout as ``build_study`` writes it.
 
     Probabilities are in (0, 1), log-probabilities in nats.
     """
@@ -48,7 +49,7 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
         kept = filtered(rows, settings, study)
         rows, notes = kept.rows, kept.notes
     else:
-        notes = [Note("answers were not read (answers=false)")]
+        notes = [Note(f"answers were not read ({Set('study.answers', False)})")]
     study = study.assign(
         participant=("response", rows["participant"].to_numpy(dtype=object)),
         response_item=("response", rows["question"].to_numpy()),
@@ -71,8 +72,8 @@ def _parsed(settings: LmGameSettings) -> xr.Dataset:
         return parse(game, settings.questions, answers=settings.answers)
     except MissingFilesError as error:
         raise InputError(
-            f"{error}; study.sets and study.reference say which questions are read, study.leave_out_questions which "
-            f"are not, and the public archive {settings.address} has them all"
+            f"{error}; {Set('study.sets')} and {Set('study.reference')} say which questions are read, "
+            f"{Set('study.leave_out_questions')} which are not, and the public archive {settings.address} has them all"
         ) from None
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, TypeAdapter
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
 from shannon_game.experiments.studies.parsing import (
     Name,
@@ -95,7 +96,8 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.
             first = questions[0] if questions else question
             _check(question, item_of[name], first, game.where(question_file(items[0])), source)
         except InputError as error:
-            raise InputError(f"{error}; study.leave_out_questions=[{item_of[name]}] leaves the question out") from None
+            cure = f"{Set('study.leave_out_questions', [item_of[name]])} leaves the question out"
+            raise InputError(f"{error}; {cure}") from None
         questions.append(question)
     if not questions:
         raise InputError("no questions were asked for", source=game.files.root)

@@ -80,4 +80,4 @@ def _percent(report: float) -> float:
 
 def _write(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(content, allow_nan=False))
+    write_whole(path, json.dumps(content, allow_nan=False), private=True)

@@ -65,7 +65,9 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
         path, wanted = getattr(settings, which), settings.columns.of(which, needed).values()
         return None if path is None else read_table(path, of=of, how=settings, wanted=wanted)
 
-    pairs = read_table(settings.pairs, of="pair", how=settings, wanted=settings.columns.of("pairs", PAIRS).values())
+    # rows of practice are people's
+    every = settings.changed(where={}, where_not={})
+    pairs = read_table(settings.pairs, of="pair", how=every, wanted=settings.columns.of("pairs", PAIRS).values())
     answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import check_scale
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
@@ -60,11 +61,11 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     report = table.shares("report", percent=percent)
     # a cell with a percent sign says its scale itself
     plain = np.flatnonzero([not text.rstrip().endswith("%") for text in table.texts("report").tolist()])
-    cure = "write all reports on one scale" + (": as probabilities, without study.percent" if percent else "")
+    cure = "write all reports on one scale" + (f": as probabilities, without {Set('study.percent')}" if percent else "")
     check_scale(table, "report", report[plain] * top, plain, top=top, cure=cure)
     beyond = (report < 0) | (report > 1)
     kind = "percentage" if percent else "probability"
-    more = "" if percent else "; study.percent=true reads percentages"
+    more = "" if percent else f"; {Set('study.percent', True)} reads percentages"
     table.refuse(beyond, "report", f"should be a {kind} from 0 to {top}: correct the cell, or empty it{more}")
     if settings.extremes is not None:
         low, high = (value / top for value in settings.extremes)

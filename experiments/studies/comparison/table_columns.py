@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.plain_table import Columns, Table
 from shannon_game.inference.settings import Settings
 
@@ -118,7 +119,7 @@ class ComparisonLayout(Settings):
         # in percent, an upper end below 1 is a probability by mistake: it would move every report
         if not 0 < low < high < top or (self.percent and high <= 1):
             right = f"two rising numbers between 0 and {top}" + (
-                ", such as [1, 99]" if self.percent else "; percent=true takes [1, 99]"
+                ", such as [1, 99]" if self.percent else f"; {Set('study.percent', True)} takes [1, 99]"
             )
             raise InputError(f"is {[low, high]}, should be {right}", field="extremes")
         return self

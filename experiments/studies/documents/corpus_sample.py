@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.messages import Set, word
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.studies.documents.texts import FieldName
@@ -57,7 +58,11 @@ class CorpusSampleSettings(Settings):
             raise InputError("one of path and dataset has to be given, and not both", field="path")
         on_hub = self.dataset is not None and not Path(self.dataset).expanduser().is_dir()
         if on_hub == (self.revision is None):
-            wanted = "the commit of the repository" if on_hub else "null: only a repository of the Hub has revisions"
+            wanted = (
+                "the commit of the repository"
+                if on_hub
+                else f"{word(None)}: only a repository of the Hub has revisions"
+            )
             raise InputError(f"is {self.revision!r}; should be {wanted}", field="revision")
         return self
 
@@ -178,7 +183,7 @@ def _dataset(settings: CorpusSampleSettings) -> _Rows:
 
 def _check_column(column: str, names: Sequence[str], source: object) -> None:
     if column not in names:
-        problem = f"is missing; there are {', '.join(names)} (study.text_field)"
+        problem = f"is missing; there are {', '.join(names)} ({Set('study.text_field')})"
         raise InputError(problem, source=source, field=column)
 
 

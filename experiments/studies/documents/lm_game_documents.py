@@ -13,6 +13,7 @@ from typing import Literal
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
 from shannon_game.experiments.studies.lm_game_archive import (
@@ -74,6 +75,6 @@ def _names(game: GameFiles, settings: LmGameDocumentsSettings) -> tuple[list[str
             f"has no document {DOCUMENT_FOLDER}/doc{{i}}.json"
             + (f" with i from {span[0]} to {span[1]}; it has {len(numbers)} others" if span else ""),
             source=str(game.files.root),
-            field="study.documents" if span else None,
+            field=Set("study.documents") if span else None,
         )
     return sorted(names, key=numbers.__getitem__), others

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.word_spans import has_unspaced
 from shannon_game.experiments.studies.documents.tokens import Document
 from shannon_game.experiments.studies.plain_table import Table
@@ -38,7 +39,7 @@ def regions_of_columns(table: Table, texts: list[str], columns: str | tuple[str,
     """Regions that a table names: one per row, none where the cell is empty."""
     names = (columns,) if isinstance(columns, str) else columns
     for name in names:
-        table.check_columns({name: name}, "study.regions=NAME says which column it is")
+        table.check_columns({name: name}, f"{Set('study.regions', 'NAME')} says which column it is")
     if isinstance(columns, str):
         wanted = table.texts(columns)
         return [
@@ -56,7 +57,9 @@ def _found(table: Table, row: int, text: str, part: str, column: str) -> Spans:
     found = [one.span() for one in re.finditer(pattern, text)]
     if len(found) != 1:
         problem = f"is {part!r} in {table.where(row)}, which its text holds {len(found)} times, should hold once"
-        raise table.error(f"{problem}; give study.regions=[FIRST,STOP], two columns of character numbers", column)
+        raise table.error(
+            f"{problem}; give {Set('study.regions', ['FIRST', 'STOP'])}, two columns of character numbers", column
+        )
     return (found[0],)
 
 

@@ -15,6 +15,7 @@ import xarray as xr
 from pydantic import AfterValidator, Field
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.documents.regions import Spans, delimited, is_delimiter, regions_of_columns
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
@@ -25,7 +26,7 @@ from shannon_game.experiments.studies.table_file import TableFile, known_encodin
 from shannon_game.inference.settings import Settings, UserPath
 
 _JSON_LINES = (".jsonl", ".ndjson")
-_TABLES = (".csv", ".tsv", ".parquet", ".gz")
+_TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz")
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -44,7 +45,7 @@ class TextsSettings(Settings):
 
     path: UserPath
     """Folder of .txt files (subfolders are splits), one .txt file, JSON lines (.jsonl, .ndjson), or a table with a text
-    in each row (.csv, .tsv, .parquet)."""
+    in each row (.csv, .tsv, .json, .parquet)."""
     encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
     """Encoding of the files; a file in another one is refused."""
     duplicates: Literal["keep", "drop", "error"] = "keep"
@@ -82,7 +83,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     path = settings.path
     if not path.name.isprintable():
         problem = "has a name that is no printable UTF-8, and the study is called by it; rename it"
-        raise InputError(problem, source=path, field="study.path")
+        raise InputError(problem, source=path, field=Set("study.path"))
     of_reader: list[Note] = []
     if path.is_dir():
         documents, digests, notes = _folder(path, settings)
@@ -187,10 +188,10 @@ def _with_regions(
     if mark is None or isinstance(mark, tuple) or not is_delimiter(mark):
         if mark is not None and not any(document.regions for document in documents):
             problem = f"is {mark!r}, and no text has a region by it: columns are those of a table"
-            raise InputError(problem, source=source, field="study.regions")
+            raise InputError(problem, source=source, field=Set("study.regions"))
         return documents
     if not any(mark in document.text for document in documents):
-        raise InputError(f"is {mark!r}, which no text holds", source=source, field="study.regions")
+        raise InputError(f"is {mark!r}, which no text holds", source=source, field=Set("study.regions"))
     return [delimited(document, mark, notes) for document in documents]
 
 
@@ -228,14 +229,14 @@ def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[st
     is_utf8 = encoding == "utf-8"
     mark = next((name for bom, name in _MARKS.items() if content.startswith(bom)), None)
     if is_utf8 and mark is not None:
-        raise InputError(f"begins with the mark of {mark}; set study.encoding={mark}", source=path)
+        raise InputError(f"begins with the mark of {mark}; set {Set('study.encoding', mark)}", source=path)
     if is_utf8 and content.startswith(codecs.BOM_UTF8):
         notes["files with a UTF-8 byte order mark, which is no part of the text; removed"] += 1
-    text = decoded(content, path, encoding, hint="set study.encoding, cp1252 for one, or convert the file")
+    text = decoded(content, path, encoding, hint=f"set {Set('study.encoding')}, cp1252 for one, or convert the file")
     if "\0" in text:
         raise InputError(
             f"holds {text.count(chr(0))} null characters; it is no text file, or in another encoding "
-            "(study.encoding=utf-16-le for one)",
+            f"({Set('study.encoding', 'utf-16-le')} for one)",
             source=path,
         )
     return text

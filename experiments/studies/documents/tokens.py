@@ -14,6 +14,7 @@ import xarray as xr
 from shannon_game.estimators.display import INVISIBLE
 from shannon_game.estimators.documents import validate_documents_study
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects, some_of, whole_characters
 
 ALL = "all"
@@ -142,8 +143,8 @@ def _without_duplicates(documents: list[Document], duplicates: str, source: str,
         return documents
     if duplicates == "error":
         raise InputError(
-            f"{again[0][0]!r} has the same text as {again[0][1]!r} ({len(again)} such); study.duplicates=keep or drop "
-            "says what to do",
+            f"{again[0][0]!r} has the same text as {again[0][1]!r} ({len(again)} such); "
+            f"{Set('study.duplicates', 'keep')} or drop says what to do",
             source=source,
         )
     said = some_of([f"{name} as {before}" for name, before in again], _LISTED)

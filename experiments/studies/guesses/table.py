@@ -14,6 +14,7 @@ from pydantic import model_validator
 from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
+from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
@@ -24,7 +25,6 @@ from shannon_game.inference.settings import Settings
 REPEATED = "guesses at a place at which the participant had guessed before; kept"
 """Note on a table with several guesses of a person at a place."""
 
-_HINT = "study.columns.{}=NAME says which one it is; study.columns.correct=NAME one that says which guesses are right"
 _FLAGS = {"1": True, "true": True, "yes": True, "1.0": True, "0": False, "false": False, "no": False, "0.0": False}
 
 
@@ -127,7 +127,9 @@ def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
     n_rows, columns = len(table), settings.columns
     # where a column says which guesses are right, the table may lack both words, unless they were asked for by name
     optional = {name for name in ("target", "guess") if columns.correct and getattr(columns, name) == name}
-    table = table.named(columns.given, GuessColumns.types(), optional=optional, hint=_HINT, models=settings.models)
+    table = table.named(
+        columns.given, GuessColumns.types(), optional=optional, hint=_names_column, models=settings.models
+    )
     if "order" in table:
         table = table.take(np.argsort(table["order"], kind="stable"))
     # counted over all rows, those left out included
@@ -174,6 +176,11 @@ def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
     table.note(REPEATED, repeated_guesses(study), "warning")
     add_notes(study, [Note("rows in the table", n_rows), *table.notes])
     return validate_guess_study(study)
+
+
+def _names_column(what: str) -> str:
+    which = f"{Set(f'study.columns.{what}', 'NAME')} says which one it is"
+    return f"{which}; {Set('study.columns.correct', 'NAME')} one that says which guesses are right"
 
 
 def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
+from shannon_game.estimators.messages import Set
 from shannon_game.estimators.rankings.study import conditioned_on_other_text, validate_ranking_study
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.files import read_bytes
@@ -66,7 +67,9 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
     missing = [archive.name for archive in archives if not (folder / archive.name).is_file()]
     if missing:
         problem = f"has no {', '.join(map(repr, missing))}; the folder needed is the one with the four published zip"
-        raise InputError(f"{problem} archives, as they are (study.part=main needs the first two only)", source=folder)
+        raise InputError(
+            f"{problem} archives, as they are ({Set('study.part', 'main')} needs the first two only)", source=folder
+        )
     contents = {archive: read_bytes(folder / archive.name) for archive in archives}
     hashes = {archive: hashlib.sha256(content).hexdigest() for archive, content in contents.items()}
     study = _study(
@@ -97,7 +100,7 @@ def _fetched(settings: RankPerplexitySettings, archives: list[Archive]) -> Path:
     folder = settings.cache_folder / "rank_perplexity"
     for archive in archives:
         url = settings.address.replace("{file}", quote(archive.name))
-        hint = "set study.root=FOLDER to a folder with the four archives"
+        hint = f"set {Set('study.root', 'FOLDER')} to a folder with the four archives"
         downloaded(url, folder / archive.name, hint, checksum=f"sha256:{archive.sha256}")
     return folder
 

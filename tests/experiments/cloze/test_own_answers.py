@@ -41,7 +41,7 @@ def test_the_loader_counts_answers_that_lose_words() -> None:
     study = own_study()
     ((text, count),) = noted(study, "of several words")
     assert count == 3
-    assert "pieces=join all: 'der Schnee' (2 x), 'the old house' (1 x)" in text
+    assert "words={'pieces': 'join'} all: 'der Schnee' (2 x), 'the old house' (1 x)" in text
     ((text, count),) = noted(study, "that are no word")
     assert count == 2
     whole = own_study(word_rules="none")

@@ -208,7 +208,7 @@ def test_single_sentence_norms_need_settings_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
-        (None, {}, "is needed: times=.*, a table with text_id, word_num and time"),
+        (None, {}, "is needed: times=.*, with text_id, word_num, time"),
         ({"text_id": ["1"], "word_num": [2], "ms": [200]}, {}, "columns={'time': 'NAME'}"),
         (
             {"text_id": ["x"], "word_num": [2], "time": [200]},

@@ -9,7 +9,8 @@ import pytest
 
 import shannon_game.experiments.collect
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.strings import Strings, available, parse_yaml, read_strings
+from shannon_game.experiments.collect.strings import Strings, available, read_strings
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 
 HERE = Path(shannon_game.experiments.collect.__file__).parent
 

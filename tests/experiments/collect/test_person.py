@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import Any
 
 import pytest
 from sqlalchemy import func, inspect, select, text
 
+from shannon_game.experiments.collect.__main__ import main
 from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
 from shannon_game.experiments.collect.surveys import right_answers
-from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
+from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, ServerValue, Session
 from shannon_game.experiments.collect.tables import Player as Person
 from tests.experiments.collect.players import Player, logged_in
 
@@ -39,36 +43,124 @@ def people(database: Database) -> dict[str | None, list[tuple[str, str]]]:
     return found
 
 
-def test_a_recruiters_person_goes_on_in_another_browser_and_in_a_reopened_submission(database: Database) -> None:
-    recruiter = RecruiterSettings(required=True, completion_code="DONE", return_url="https://example.org/?cc={code}")
+def personal(player: Player) -> str:
+    """The link that a page shows to the person alone."""
+    return "/" + re.search(r'href="/(\?personal=[^"]+)"', player.page.text)[1]  # type: ignore[index]
+
+
+def test_a_person_goes_on_in_another_browser_by_a_personal_link_and_in_a_reopened_submission(
+    database: Database,
+) -> None:
+    recruiter = RecruiterSettings(required=True, completion_code="DONE", return_url="https://example.org/?{SESSION_ID}")
     made = site(database, recruiter=recruiter)
     assert Player(made, "cloze").get("/").status_code == 403
     player = Player(made, "cloze")
-    player.to_play(ANN)
-    # who knows the id alone is not the person
-    assert Player(made, "cloze").begin("?PROLIFIC_PID=ann").status_code == 403
-    reopened = Player(made, "cloze")
-    assert reopened.begin(REOPENED).url.path == "/play"
-    # the first browser's cookie is worth nothing now
-    assert player.get("/play").url.path == "/"
-    assert "https://example.org/?cc=DONE" in finish(reopened).text
-    # the code is shown again to the submission that it is for, and to no other one
-    assert Player(made, "cloze").begin(ANN).status_code == 403
-    assert "DONE" in Player(made, "cloze").begin(REOPENED).text
+    player.begin(ANN)
+    player.post("/consent", agree="yes")
+    player.post("/before", **{"q-first_language": "0"})
+    link = personal(player)
+    player.post("/instructions", **right_answers("cloze"))
+    # the same person, whose link lacks something or belongs to a submission that was reopened
+    for query in ("?PROLIFIC_PID=ann", REOPENED):
+        assert player.begin(query).url.path == "/play"
+    elsewhere = Player(made, "cloze")
+    assert "Go on" in elsewhere.get(link).text
+    assert "personal" not in str(elsewhere.client.cookies)
+    hidden = dict(re.findall(r'name="(personal)" value="([^"]*)"', elsewhere.page.text))
+    assert elsewhere.post("/start", **hidden).url.path == "/play"
+    # both go on with one visit
+    assert player.get("/play").status_code == 200
+    assert "https://example.org/?a2" in finish(elsewhere).text
+    third = Player(made, "cloze")
+    third.get(personal(elsewhere))
+    assert "DONE" in third.post("/start", personal=personal(elsewhere).partition("=")[2]).text
+    assert Player(made, "cloze").get("/?personal=guessed").status_code == 404
     assert people(database) == {"ann": [("cloze", "done")]}
+
+
+@pytest.mark.parametrize("state", ["training", "done"])
+def test_who_knows_or_counts_up_to_an_id_gets_into_no_visit_and_deletes_nothing(database: Database, state: str) -> None:
+    """SONA's ids are small whole numbers, and a Prolific id stands in a researcher's table."""
+    made = site(database, recruiter={"platform": "sona"})
+    other = site(database, recruiter={"platform": "sona"}, collection="other study")
+    victim = Player(made, "cloze")
+    victim.to_play("?id=7")
+    if state == "done":
+        finish(victim)
+    for game in ("cloze", "bets"):
+        thief = Player(made, game)
+        assert thief.begin("?id=7").status_code == 403
+        assert thief.get("/withdraw").url.path == "/"
+    # the id begins a visit to another study of the database: with its secret nothing of the first one is reached
+    thief = Player(other, "cloze")
+    thief.to_play("?id=7")
+    here = Player(made, "bets")
+    here.client.cookies = thief.client.cookies
+    assert here.begin("?id=7").status_code == 403
+    thief.get("/withdraw")
+    assert thief.post("/withdraw").url.path == "/withdrawn"
+    assert people(database) == {"7": [("cloze", state)]}
+
+
+def test_who_withdrew_comes_back_as_nobody_new(database: Database, capsys: pytest.CaptureFixture[str]) -> None:
+    url = database.engine.url.render_as_string(hide_password=False)
+    made = site(database, retention_days=60.0)
+    for withdrawn_before_consent in (True, False):
+        player = Player(made, "cloze")
+        player.begin(ANN)
+        if not withdrawn_before_consent:
+            player.post("/consent", agree="yes")
+        player.get("/withdraw")
+        assert player.post("/withdraw").url.path == "/withdrawn"
+    for client in (player.client, None):
+        again = Player(made, "cloze", client)
+        assert "already begun or taken part" in again.begin(REOPENED).text
+    assert Player(made, "cloze").begin(BO).url.path == "/consent"
+    assert people(database) == {"bo": [("cloze", "consent")]}
+    with database.read() as transaction:
+        values = {row.name: row.value for row in transaction.scalars(select(ServerValue))}
+    [mark] = [name for name in values if name.startswith("id ")]
+    assert re.fullmatch("id [0-9a-f]{48}", mark)
+    assert "ann" not in str(values)
+    # as long as ids are kept at all, or until the experimenter lets the id in
+    with database.write() as transaction:
+        forget_recruiters(transaction, 1, 60.0)
+        assert transaction.get(ServerValue, mark)
+        transaction.get_one(ServerValue, mark).value = str(int(time.time() / 86_400) - 61)
+    with database.write() as transaction:
+        forget_recruiters(transaction, 1, 60.0)
+    assert Player(made, "cloze").begin(ANN).url.path == "/consent"
+    assert main(["forget", "--url", url, "bo"]) == 0
+    # who had not agreed was shown nothing, and is known no more
+    assert Player(made, "cloze").begin(BO).url.path == "/consent"
+    player = Player(made, "cloze")
+    player.to_play("?PROLIFIC_PID=cy")
+    assert main(["forget", "--url", url, "cy"]) == 0
+    assert player.get("/play").url.path == "/"
+    assert player.begin("?PROLIFIC_PID=cy").status_code == 403
+    assert main(["forget", "--url", url, "--may-return", "cy"]) == 0
+    assert player.begin("?PROLIFIC_PID=cy").url.path == "/consent"
+    assert main(["forget", "--url", url, "--may-return", "nobody"]) == 2
+    capsys.readouterr()
 
 
 def test_two_people_in_one_browser_have_a_visit_each(database: Database) -> None:
     made = site(database)
     ann = Player(made, "cloze")
-    ann.to_play(ANN)
+    ann.begin(ANN)
+    ann.post("/consent", agree="yes")
+    ann.post("/before", **{"q-first_language": "0"})
+    link = personal(ann)
+    ann.post("/instructions", **right_answers("cloze"))
     ann.answer("ann")
     bo = Player(made, "cloze", ann.client)
     assert "Go on" not in bo.get(f"/{BO}").text
     bo.to_play(BO)
     finish(bo, "bo")
-    ann.page = ann.client.get(f"/{ANN}")
-    assert ann.begin(ANN).url.path == "/play"
+    # the browser's cookie is the second one's now
+    assert ann.begin(ANN).status_code == 403
+    ann.get(link)
+    assert ann.post("/start", personal=link.partition("=")[2]).url.path == "/play"
     finish(ann, "ann")
     assert people(database) == {"ann": [("cloze", "done")], "bo": [("cloze", "done")]}
     with database.read() as transaction:
@@ -84,7 +176,7 @@ def test_without_a_recruiter_somebody_else_begins_anew_and_the_same_person_plays
     made = site(database)
     one = Player(made, "cloze")
     one.to_play()
-    assert 'href="/play"' in one.get("/").text
+    assert "Go on" in one.get("/").text
     assert 'href="/?new=1"' in one.page.text
     two = Player(made, "cloze", one.client)
     two.page = two.get("/?new=1")

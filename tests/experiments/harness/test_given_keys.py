@@ -32,6 +32,10 @@ NAMES = ("api_key", "apikey", "API_KEY", "openai_api_key", "secret", "password",
         f"models.api.base_url=https://me:{KEY}@host/v1",
         f"models.api.base_url=https://host/v1?key={KEY}",
         f"models.api.base_url=https://host/v1#{KEY}",
+        f"models.api.model={KEY}",
+        f"study.url=postgresql://me:{KEY}@host/answers",
+        f"study.url='host=h password={KEY}'",
+        f"experiment.database=mysql://host/answers?user=me&password={KEY}",
     ],
 )
 @pytest.mark.parametrize("sweep", [False, True])
@@ -46,7 +50,7 @@ def test_a_key_on_the_command_line(
     )
     assert command.main() == command.EXIT_INPUT
     said = capsys.readouterr()
-    assert "a key is not given as a setting" in said.err
+    assert "is not given as a setting" in said.err
     assert said.err.count("\n") == 1
     assert KEY not in said.err + said.out
     assert list(tmp_path.iterdir()) == []
@@ -67,6 +71,8 @@ def test_what_is_no_key_passes() -> None:
             "experiment.n_tokens=4",
             "study.path=/data/secret=s/key",
             "+model={smollm2: {path: token}}",
+            "study.url=postgresql://me@host:5432/answers",
+            "study.url=postgresql://me:${oc.env:WORD}@host/answers",
         ]
     )
 

@@ -13,7 +13,6 @@ import shannon_game as sg
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.command_line import experiment_help
-from shannon_game.experiments.harness.messages import in_python
 from tests.experiments.command import run_experiment
 
 FUNCTIONS = {name: getattr(experiments, name) for name in experiments.__all__}
@@ -37,26 +36,6 @@ def test_the_command_lists_the_settings_of_the_study_too() -> None:
     for name in ("experiment.n_splits", "study.path", "study.columns.response", "study.missing"):
         assert f"\n{name} " in listed
     assert "provo" in listed.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("command", "python"),
-    [
-        ("study.columns.x=NAME says it", "columns={'x': 'NAME'} says it"),
-        ("'study.columns={context: A, response: B}'", "columns={'context': 'A', 'response': 'B'}"),
-        ("experiment.posterior=true takes a minute", "posterior=True takes a minute"),
-        ("raise sampler.draws or set sampler.draws=2000.", "raise sampler.draws or set sampler={'draws': 2000}."),
-        ("experiment.words.non_answers=[NA, idk] names", "words={'non_answers': ['NA', 'idk']} names"),
-        ("settings, model: names no model; add model=[smollm2]", "models: names no model; add models={'smollm2': "
-         "{'source': 'smollm2', ...}}"),
-        ("fit +exp=human_loss to study=collected study.url=a.db", "fit human_loss() to collected_study(url='a.db')"),
-        ("study=designed, or study.nc of it", "designed_simulated(), or study.nc of it"),
-        ("a text or null, true or false", "a text or None, True or False"),
-    ],
-)  # fmt: skip
-def test_settings_in_messages_are_written_in_python(command: str, python: str) -> None:
-    assert in_python(command) == python
-    assert in_python(python) == python
 
 
 ANSWERS = pd.DataFrame({"sentence": ["The cat", "A dog"], "Antwort (getippt)": ["sat", "barked"]})

@@ -37,7 +37,7 @@ def cfg():
             "twice": "${seed}",
             "resume": False,
             "sweep": "a",
-            "output": {"dpi": 30, "print": True, "html": False, "explore": False, "bundle": False},
+            "output": {"dpi": 30, "print": True, "html": False, "bundle": False},
         }
     )
 

@@ -30,6 +30,13 @@ from tests.experiments.command import run
 DONE = JobStatus("ok", "perplexity", ("n=1",), "", "2026-01-01T00:00:00+00:00")
 
 
+def change_in_place(path: Path) -> None:
+    """Change the last byte; size and time of change stay."""
+    found = path.stat()
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
@@ -86,7 +93,7 @@ def test_a_broken_output_is_named(job: Path, cfg: DictConfig, name: str, how: Ca
         (lambda data: (data / "table.csv").write_text("a\n2\n"), "study.path"),
         (lambda data: (data / "texts/two.txt").touch(), "models.tiny.path.0"),
         (lambda data: (data / "texts/one.txt").rename(data / "texts/0.txt"), "models.tiny.path.0"),
-        (lambda data: os.utime(data / "large.bin", (0, 0)), "models.tiny.path.0"),
+        (lambda data: change_in_place(data / "large.bin"), "models.tiny.path.0"),
         (lambda data: (data / "table.csv").unlink(), "study.path"),
     ],
 )

@@ -48,7 +48,7 @@ def test_the_summary_has_every_job(tmp_path):
     # job 3 holds another sweep's result, job 4 was never begun, job 5 is beyond the plan
     assert [job.status for job in jobs] == ["ok", "failed", "ok", "missing", "missing"]
     assert swept_settings(jobs) == ["n"]
-    table = write_summary(tmp_path, jobs, title="t", dpi=30)
+    table = write_summary(tmp_path, jobs, title="t", dpi=30).table
     with (tmp_path / "summary.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [
             ["job", "status", "sweep.n", "player", "perplexity", "k", "error"],

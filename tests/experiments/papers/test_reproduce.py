@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 
 from shannon_game import published
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.command_line import quoted
+from shannon_game.estimators.messages import quoted
 from shannon_game.experiments.harness.job import prepare
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult

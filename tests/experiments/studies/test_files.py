@@ -111,7 +111,7 @@ def test_a_failed_download_says_what_to_do_and_leaves_nothing(
     with pytest.raises(InputError, match=expected) as raised:
         fetch_archive(url, path, check)
     message = str(raised.value)
-    assert f"get {url} by other means and save it as {path}, or set study.root=FOLDER" in message
+    assert f"get {url} by other means and save it as {path}, or root='FOLDER'" in message
     assert list(path.parent.iterdir()) == []
     del raised
     gc.collect()

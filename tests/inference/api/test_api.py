@@ -173,8 +173,9 @@ def started(
     )
 
 
-def killed_and_run_again(endpoint: FakeEndpoint, store: Path) -> None:
-    process = started(endpoint, store)
+def killed_and_run_again(endpoint: FakeEndpoint, store: Path, **chosen: float) -> set[str]:
+    """Kill a run and start it again; gives the keys whose answers it had stored when it was killed."""
+    process = started(endpoint, store, **chosen)
     deadline = time.monotonic() + 600
     while endpoint.n_requests < 80 and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.005)
@@ -182,7 +183,16 @@ def killed_and_run_again(endpoint: FakeEndpoint, store: Path) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert 80 <= endpoint.n_requests < 250
-    assert score_windows(windows(20, 10), settings(endpoint.url), store).sizes["token"] == 200
+    stored = stored_keys(store)
+    assert score_windows(windows(20, 10), settings(endpoint.url, **chosen), store).sizes["token"] == 200
+    return stored
+
+
+def stored_keys(store: Path) -> set[str]:
+    connection = sqlite3.connect(store)
+    found = {row[0] for row in connection.execute("SELECT key FROM answers")}
+    connection.close()
+    return found
 
 
 @pytest.mark.subprocess
@@ -194,10 +204,7 @@ def test_a_killed_run_with_faults_loses_no_paid_call_and_doubles_none(tmp_path: 
         assert set(endpoint.charged.values()) == {1}
         assert sum(endpoint.faults.values()) / endpoint.n_requests == pytest.approx(0.3, abs=0.1)
         keys = set(endpoint.charged)
-    with sqlite3.connect(tmp_path / "store.db") as connection:
-        stored = {row[0] for row in connection.execute("SELECT key FROM answers")}
-    connection.close()
-    assert stored == keys
+    assert stored_keys(tmp_path / "store.db") == keys
 
 
 def test_hard_budget(tmp_path: Path) -> None:
@@ -311,13 +318,16 @@ def test_identity_of_a_call() -> None:
 @pytest.mark.subprocess
 def test_without_idempotency_only_what_was_in_flight_can_be_paid_twice(tmp_path: Path) -> None:
     with serving(FakeEndpoint(three_in_ten(3, ("429", "500")), idempotent=False, seconds=0.01)) as endpoint:
-        killed_and_run_again(endpoint, tmp_path / "store.db")
+        # nobody gives a call up: what a loaded machine answers late is waited for
+        stored = killed_and_run_again(endpoint, tmp_path / "store.db", timeout_s=600.0)
         assert len(endpoint.charged) == 200
-        doubled = sum(endpoint.charged.values()) - 200
+        assert set(endpoint.charged.values()) <= {1, 2}
+        twice = {key for key, n in endpoint.charged.items() if n == 2}
     with AnswerStore(tmp_path / "store.db") as store:
         ledger = store.ledger()
-    # at most the calls in flight, and every one of them is in the books; on a busy machine an answer may be late
-    assert doubled <= ledger.n_unsure <= 8 + 5
+    # calls that the kill found in flight, no more than are sent at once, and every one of them is in the books
+    assert not twice & stored
+    assert len(twice) <= ledger.n_unsure <= 8
     assert ledger.most_usd >= sum(endpoint.charged.values()) * 11e-4
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -79,7 +80,7 @@ def test_a_visit_by_mouse(site: Callable[..., Site], person: Callable[..., Perso
     for _ in range(2):
         page.click("label.box-30")
         assert page.locator(".live").inner_text() == "Your answer: A 30%, B 70%"
-        page.click("form.play button")
+        page.click("form.play .actions button")
         page.click("a.next")
     page.click("label:has(input[name=q-knew_text]) >> nth=1")
     page.click("main button")
@@ -148,3 +149,35 @@ def test_keys_move_the_slider_and_the_page_says_what_it_means(
         page.keyboard.press("Enter")
     [(answer, _, _)] = answers(here)
     assert answer.value["box_a"] == 1
+
+
+def test_without_a_script_a_number_is_typed_and_nothing_is_no_answer(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    here = site(training_rounds=0, attention_share=0, scale="slider", game=("comparison",))
+    player = person(here, "comparison", java_script_enabled=False)
+    page = player.page
+    page.goto(here.address)
+    for button in ("form[action='/start'] button", "button[value=yes]"):
+        page.click(button)
+    page.check("input[name=q-first_language][value='0']")
+    page.click("form.survey button")
+    for name, value in right_answers("comparison").items():
+        page.check(f"input[name={name}][value='{value}']")
+    page.click("form.survey button")
+    assert player.is_at("/play")
+    assert not page.locator("#report").is_visible()
+    page.click("form.play .actions button")
+    # the browser asks for what is missing; one that does not gets the same from the server
+    assert page.locator("#percent:invalid").count() == 1
+    sent = {
+        name: page.locator(f"input[name={name}]").get_attribute("value") or "" for name in ("csrf", "order", "step")
+    }
+    for typed in ({}, {"percent": ""}, {"percent": "101"}, {"percent": "half"}):
+        assert player.context.request.post(f"{here.address}/play", form=sent | typed).status == 422
+    page.fill("#percent", "99,5")
+    page.click("form.play .actions button")
+    assert player.is_at("/feedback")
+    [(stored, _, _)] = answers(here)
+    # 187 places from 1 : 9,999 to 9,999 : 1
+    assert stored.value["box_a"] == 93 + round(93 * math.log(199) / math.log(9_999))

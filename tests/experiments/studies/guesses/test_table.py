@@ -36,7 +36,7 @@ def test_a_table(tmp_path: Path) -> None:
     assert study["n_before"].to_numpy().tolist() == [0, 0, 1, 2]
     assert study["word_token"].all()
     assert study.attrs["name"] == "guesses"
-    assert ("rows left out: an empty cell (missing=drop)", 1) in [
+    assert ("rows left out: an empty cell (missing='drop')", 1) in [
         (each["text"], each["count"]) for each in notes(study)
     ]
     in_time = guess_table(

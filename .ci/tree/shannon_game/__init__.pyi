@@ -1,1 +1,0 @@
-../../../shannon_game/__init__.pyi

@@ -1,1 +1,0 @@
-../../../shannon_game/__main__.py
