@@ -207,7 +207,7 @@ def _doubts(
                 kind = f"have tokens that are unknown to the tokenizer, scored as {model.tokenizer.unk_token}"
                 kinds.setdefault(kind, []).append(f"{name} ({text[start:stop].strip()!r})")
             elif writes_bytes(model):
-                written = model.tokenizer.decode(list(its), skip_special_tokens=False)
+                written = str(model.tokenizer.decode(list(its), skip_special_tokens=False))
                 kind = "are changed by the tokenizer (normalised), and scored as changed"
                 kinds.setdefault(kind, []).append(f"{name} (as {_around(written, text)!r})")
         found = spelt.search(text)

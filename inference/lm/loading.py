@@ -270,7 +270,7 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
 def _start_of_text(settings: ModelSettings, tokenizer: PreTrainedTokenizerBase, bos: int) -> int:
     """The BOS token, or where it opens a turn of a chat the token that stood before documents."""
     name = str(tokenizer.convert_ids_to_tokens(bos))
-    if not _opens_turn(tokenizer, name):
+    if name in _STARTS_OF_TEXT or not _opens_turn(tokenizer, name):
         return bos
     special = dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
     special |= {its.content: token for token, its in tokenizer.added_tokens_decoder.items() if its.special}

@@ -67,9 +67,9 @@ def test_offsets_are_those_of_the_text_given(
     table = pd.DataFrame({"text": [WINDOWS, "Rain fell."], **{name: [cell, None] for name, cell in cells.items()}})
     path = tmp_path / "sentences.csv"
     table.to_csv(path, index=False)
-    plain = experiments.surprisal([WINDOWS.replace("\r", "")], models=[model], store=tmp_path).tables["words"]
+    plain = experiments.surprisal([WINDOWS.replace("\r", "")], models=[model], store=tmp_path / "store").tables["words"]
     for study in (text_study(table, regions=regions), texts(path=path, regions=regions)):
-        result = experiments.surprisal(study, models=[model], store=tmp_path)
+        result = experiments.surprisal(study, models=[model], store=tmp_path / "store")
         (region,) = result.tables["regions"].itertuples()
         assert (region.region, WINDOWS[region.start : region.stop]) == ("on", "on")
         words = result.tables["words"].query("document == @study.document.values[0]")
@@ -84,12 +84,12 @@ def test_offsets_are_those_of_the_text_given(
 
 @pytest.mark.torch
 def test_a_notebook_is_told_what_happened_to_its_texts(model: str, tmp_path: Path) -> None:
-    result = experiments.surprisal(["Hi there.", "   ", WINDOWS], models=[model], store=tmp_path)
+    result = experiments.surprisal(["Hi there.", "   ", WINDOWS], models=[model], store=tmp_path / "store")
     said = "\n".join(result.warnings)
     assert "documents without text, left out: 2" in said
     assert "carriage return" in said
     # the one token of a text has nothing before it
     alone = {"tiny": {"source": "folder", "path": model, "bos": "none"}}
-    result = experiments.surprisal(["Rain fell.", "x"], models=alone, store=tmp_path)
+    result = experiments.surprisal(["Rain fell.", "x"], models=alone, store=tmp_path / "store")
     assert set(result.tables["words"]["document"]) == {"1"}
     assert any("no token that can be scored" in warning and ": 2" in warning for warning in result.warnings)
