@@ -192,7 +192,7 @@ def test_every_text_has_its_log_probability_and_a_line_for_each_word_without_one
     assert f"Before each text stands {start or 'none'}" in found.text
 
 
-# as SmolLM2-Instruct and its like have them; Llama 2 opens a conversation by its BOS token, and DialoGPT ends turns by it
+# as SmolLM2-Instruct and its like have them; Llama 2 opens a conversation by <s>, DialoGPT ends turns by its BOS token
 TURNS = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 ONCE = "<s>{% for m in messages %}{{ m.content }}{% endfor %}</s>"
 ENDS = "{% for m in messages %}{{ m.content }}" + END + "{% endfor %}"
@@ -212,7 +212,7 @@ def test_no_turn_of_a_chat_opens_before_a_text(
     template: str, bos: str, start: str, *, is_doubted: bool, tmp_path: Path
 ) -> None:
     tokenizer = byte_level()
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<s>", "<|im_start|>", "<|im_end|>"], "bos_token": bos})
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"], "bos_token": bos})
     tokenizer.chat_template = template or None
     folder = tiny_models.save(tmp_path / "chat", "gpt2", tokenizer)
     found = experiments.surprisal(["Banana is a fruit."], models=[str(folder)], store=tmp_path / "store")
@@ -223,14 +223,11 @@ def test_no_turn_of_a_chat_opens_before_a_text(
 
 
 def test_a_chat_model_without_a_start_of_text_is_asked_for_one(tmp_path: Path) -> None:
-    tokenizer = unigram()
+    tokenizer = ends_of_words()
     tokenizer.add_special_tokens({"bos_token": "<|user|>"})
-    tokenizer = tokenizer.__class__(
-        tokenizer_object=tokenizer.backend_tokenizer, bos_token="<|user|>", eos_token="</s>", unk_token="<unk>"
-    )
-    folder = tiny_models.save(tmp_path / "chat", "llama", tokenizer)
+    folder = tiny_models.save(tmp_path / "chat", "gpt2", tokenizer)
     with pytest.raises(InputError, match=r"BOS token <\|user\|> opens a turn"):
         experiments.surprisal(["Rain fell."], models=[str(folder)], store=tmp_path / "store")
-    given = {"chat": {"source": "folder", "path": str(folder), "bos": "</s>"}}
+    given = {"chat": {"source": "folder", "path": str(folder), "bos": "none"}}
     found = experiments.surprisal(["Rain fell."], models=given, store=tmp_path / "store")
-    assert "Before each text stands </s>" in found.text
+    assert "Before each text stands none" in found.text
