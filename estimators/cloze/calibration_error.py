@@ -15,6 +15,9 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 
 BINNINGS = ("fixed", "adaptive", "legacy")
 
+# a confidence so near below an edge is on it: single precision of 7/10 is below .7
+_ON_EDGE = 1e-7
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationError(Result):
@@ -56,9 +59,9 @@ def expected_calibration_error(
     correct : array_like of float, shape (prediction,)
         Whether the word is the gold label; a share where several words tie (see :func:`share_correct`).
     bins : {"fixed", "adaptive", "legacy"}, optional
-        Equal widths, [i/n, (i+1)/n) and the last one closed; equal numbers of predictions (equal confidences
-        share a bin); or the paper's code: equal widths, the last one open, edges by repeated floating-point sums,
-        confidences in single precision.
+        Equal widths, [i/n, (i+1)/n) and the last one closed; equal numbers of predictions: bin i begins with the
+        confidence at place floor(i N / n) of the sorted ones (equal confidences share a bin); or the paper's code:
+        equal widths, the last one open, edges by repeated floating-point sums, confidences in single precision.
 
     Examples
     --------
@@ -85,12 +88,14 @@ def expected_calibration_error(
         which = np.where(member.any(axis=1), member.argmax(axis=1), -1)
         edges = np.append(lower, lower[-1] + 1 / n_bins)
     elif bins == "fixed":
-        edges = np.linspace(0, 1, n_bins + 1)
-        which = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, n_bins - 1)
+        edges = np.arange(n_bins + 1) / n_bins
+        which = equal_width_bins(sure, n_bins)
     else:
-        edges = np.unique(np.quantile(sure, np.linspace(0, 1, n_bins + 1), method="lower"))
-        edges = edges if len(edges) > 1 else np.array([edges[0], edges[0]])
-        which = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, len(edges) - 2)
+        starts = np.sort(sure)[np.arange(n_bins) * len(sure) // n_bins]
+        # what differs by rounding alone is equal
+        starts = starts[np.diff(starts, prepend=-1) > _ON_EDGE]
+        edges = np.append(starts, sure.max())
+        which = np.clip(np.searchsorted(starts, sure + _ON_EDGE, side="right") - 1, 0, None)
     n_found = len(edges) - 1
     inside = which >= 0
     count = np.bincount(which[inside], minlength=n_found)
@@ -106,6 +111,11 @@ def expected_calibration_error(
     gaps = np.abs(means[0] - means[1])
     ece = float(np.sum(np.where(count > 0, gaps, 0.0) * count) / len(sure))
     return CalibrationError(ece, means[0], means[1], count, edges, len(sure), int((~inside).sum()))
+
+
+def equal_width_bins(probability: NDArray[np.float64], n_bins: int) -> NDArray[np.intp]:
+    """Which of the bins [i/n, (i+1)/n), the last one closed, each probability is in."""
+    return np.clip(((probability + _ON_EDGE) * n_bins).astype(np.intp), 0, n_bins - 1)
 
 
 def share_correct(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shannon_game.estimators.checks import check_numbers
+from shannon_game.estimators.cloze.calibration_error import equal_width_bins
 from shannon_game.estimators.cloze.distributions import Distributions
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
@@ -66,7 +67,7 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
     missed = np.setdiff1d(np.flatnonzero(used), context[right])
     word = np.concatenate([word, label[missed]])
     off = np.concatenate([probability - right, np.full(len(missed), -1.0)])
-    which = np.clip((np.concatenate([probability, np.zeros(len(missed))]) * n_bins).astype(int), 0, n_bins - 1)
+    which = equal_width_bins(np.concatenate([probability, np.zeros(len(missed))]), n_bins)
     words, code = np.unique(word, return_inverse=True)
     sums = np.bincount(code * n_bins + which, weights=off, minlength=len(words) * n_bins)
     total = float(np.abs(sums).sum() / n)

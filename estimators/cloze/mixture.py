@@ -8,7 +8,8 @@ weights, so that expectation maximisation,
 
 finds its maximum. One source has to give every word some probability (a uniform one does), or a word that no source
 knows has an infinite loss. Weights that are fitted to the words whose loss is told make the loss too small: they are
-fitted to the other groups (texts), one group left out at a time.
+fitted to the other groups (texts), one group left out at a time. Where the other groups do without a source its weight
+is 0, and the loss of a word that it alone knows infinite.
 
 Source: F. Jelinek and R. Mercer (1980), Interpolated estimation of Markov source parameters from sparse data.
 """
@@ -25,6 +26,7 @@ from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
 _MOST_STEPS = 100_000
+_NEARLY_NONE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +36,7 @@ class HeldOutMixture(Result):
     Attributes
     ----------
     loss_nats : ndarray, shape (word,)
-        -ln of the mixture's probability, with the weights of the other groups.
+        -ln of the mixture's probability, with the weights of the other groups; infinite where these leave it none.
     weights : ndarray, shape (group, source)
         Weights without each group.
     groups : ndarray, shape (group,)
@@ -56,6 +58,12 @@ def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Float
             break
         weights = weights * growth
         weights /= weights.sum()
+    # steps come near a weight of 0 and never there; without the source it must not be missed
+    kept: FloatArray = np.where((growth < 1) & (weights < _NEARLY_NONE), 0, weights)
+    mixed = q @ (kept / kept.sum())
+    if (mixed > 0).all() and ((q / mixed[:, None]).mean(axis=0)[kept == 0] < 1).all():
+        kept /= kept.sum()
+        return kept
     return weights
 
 
@@ -77,9 +85,9 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
     if len(names) < 2:
         raise InputError("is one for all words; weights need other groups than the one that is held out", field="group")
     weights = np.array([mixture_weights(q[at != number]) for number in range(len(names))])
-    # a weight that went to 0 leaves words of the group held out with nothing
-    mixed = np.maximum((q * weights[at]).sum(axis=1), np.finfo(float).tiny)
-    return HeldOutMixture(loss_nats=-np.log(mixed), weights=weights, groups=names)
+    with np.errstate(divide="ignore"):
+        loss = -np.log((q * weights[at]).sum(axis=1))
+    return HeldOutMixture(loss_nats=loss, weights=weights, groups=names)
 
 
 def _checked(probability: ArrayLike) -> FloatArray:

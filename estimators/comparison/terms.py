@@ -13,8 +13,8 @@ from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from shannon_game.estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
-from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, token_codes
-from shannon_game.estimators.comparison.study_sources import require_generator_draws
+from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, same_token, token_codes
+from shannon_game.estimators.comparison.study_sources import all_from_generator, require_generator_draws
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, response_positions
@@ -42,6 +42,13 @@ class ResponsePairs(Result):
         Strings of the candidates.
     draw : ndarray of int, shape (response,)
         Position of the candidate among those drawn for its item; several participants can share one.
+    equal, same : ndarray of bool, shape (response,)
+        Whether candidate and target are one string, and one token: the ratio of their probabilities is 1.
+    unasked : ndarray, shape (response,)
+        Share of the item's draws that are the target's token, where no response of the study is on one: nobody was
+        asked what is known.
+    unasked_term : ndarray, shape (response,)
+        ln w of such a draw, nats.
     """
 
     made_by = "response_pairs(study)"
@@ -56,6 +63,10 @@ class ResponsePairs(Result):
     control_logprob: FloatArray
     candidate: NDArray[np.object_]
     draw: IntArray
+    equal: BoolArray
+    same: BoolArray
+    unasked: FloatArray
+    unasked_term: FloatArray
 
     @cached_property
     def token(self) -> IntArray:
@@ -112,6 +123,10 @@ def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePai
     target = study["target_logprob"].values[:, position]
     candidate = study["candidate_logprob"].values[:, position, column]
     sampler = study.attrs["generator"]
+    control_logprob = target[models.index(control or sampler)]
+    equal, same = study["candidate_token"].values == study["target_token"].values[:, None], same_token(study)
+    share = same.mean(axis=1)[position]
+    asked = equal[position, column].any() or not all_from_generator(study)
     return ResponsePairs(
         study=str(study.attrs.get("name")),
         models=models,
@@ -120,9 +135,13 @@ def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePai
         report=report,
         model_log_ratio=candidate - target,
         sampled_logprob=pair_logprob(proposals, position, column),
-        control_logprob=target[models.index(control or sampler)],
+        control_logprob=control_logprob,
         candidate=study["candidate_token"].values[position, column],
         draw=column,
+        equal=equal[position, column],
+        same=same[position, column],
+        unasked=np.zeros_like(share) if asked else share,
+        unasked_term=control_logprob - target[models.index(sampler)],
     )
 
 
@@ -137,26 +156,37 @@ def _every_candidate(study: Dataset, drawn: BoolArray, source: str) -> tuple[Int
 
 
 def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingScheme | str = "none") -> FloatArray:
-    """Importance-sampling terms ln w of a player on the pairs that the participants were shown, reports rounded."""
+    """Importance-sampling terms ln w of a player on the pairs that the participants were shown, reports rounded.
+
+    Two equal strings have the ratio 1, whatever was reported. Where they were shown to nobody, the mean of an item's w
+    has their share of the draws: each w becomes u v + (1 - u) w, with u the share ``unasked`` and v the term of a pair
+    of equal tokens.
+    """
     ResponsePairs.require(pairs=pairs)
     scheme = rounding_scheme(rounding)
     if player == HUMAN:
         if np.isnan(pairs.report).any():
             problem = "has no response of a participant; its models can play"
             raise InputError(problem, source=f"comparison study {pairs.study!r}")
-        log_ratio = log_ratio_from_report(round_reports(pairs.report, scheme))
+        log_ratio = np.where(pairs.equal, 0.0, log_ratio_from_report(round_reports(pairs.report, scheme)))
     elif player in pairs.models:
-        log_ratio = _rounded_log_ratio(pairs.model_log_ratio[pairs.models.index(player)], scheme)
+        log_ratio = _rounded_log_ratio(pairs.model_log_ratio[pairs.models.index(player)], scheme, pairs.same)
     else:
         raise unknown_choice("player", player, (HUMAN, *pairs.models), source=f"comparison study {pairs.study!r}")
-    return pairs.control_logprob - pairs.sampled_logprob + log_ratio
+    terms = pairs.control_logprob - pairs.sampled_logprob + log_ratio
+    if not pairs.unasked.any():
+        return terms
+    with np.errstate(divide="ignore"):
+        known = np.log(pairs.unasked) + pairs.unasked_term
+    mixed: FloatArray = np.logaddexp(known, np.log1p(-pairs.unasked) + terms)
+    return mixed
 
 
-def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatArray:
+def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme, same: BoolArray) -> FloatArray:
     """Log-ratio that a model's rounded report states; unrounded it is not taken through a probability."""
     if not scheme.values:
         return log_ratio
-    return log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
+    return np.where(same, 0.0, log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme)))
 
 
 def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
@@ -167,7 +197,7 @@ def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | 
         problem = f"the study has no log-probabilities of player {player!r}, only its answers"
         raise InputError(problem, source=COMPARISON.source(study))
     scheme = rounding_scheme(rounding)
-    log_ratio = _rounded_log_ratio(candidate_q - target_q[:, None], scheme)
+    log_ratio = _rounded_log_ratio(candidate_q - target_q[:, None], scheme, same_token(study))
     target, drawn = generator_logprobs(study)
     return target[:, None] - drawn + log_ratio
 

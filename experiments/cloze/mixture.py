@@ -22,6 +22,7 @@ from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.settings import Count, Probability
@@ -48,7 +49,8 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     A row per model and ``probability``: that of its samples, or the one that it was scored to have, where the study
     holds it for every context. ``gain_nats`` is the loss of the model minus that of both, ``words_of_model`` the
     mean number of its samples, ``weight_rest`` the uniform distribution's weight. ``items.csv`` has the losses of
-    every context.
+    every context. A word that nobody gave has an infinite loss where the other texts leave the uniform distribution a
+    weight of 0; a gain between two infinite losses is NaN.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(contexts.add_prefix("context_"), "context")),
         figures={"mixture": mixture_figure(table, str(study.attrs.get("name", "")), settings.interval)},
         text=_summary(table, settings.interval, n_words),
-        warnings=(*answer_warnings(words), *rough),
+        warnings=(*answer_warnings(words), *rough, *_infinite(contexts)),
         tables={"items": contexts},
     )
 
@@ -133,11 +135,24 @@ def _losses(
     return losses, found["both"].weights
 
 
+def _infinite(contexts: pd.DataFrame) -> list[str]:
+    own = contexts.set_index(["model", "item"]).filter(like="loss_")
+    bad = np.isinf(own.to_numpy()).any(axis=1)
+    if not bad.any():
+        return []
+    (model, item), *_ = own.index[bad]
+    text = f"infinite losses: {int(bad.sum())}, the first of {model} at item {item}; in the other texts every word"
+    return [f"{text} was given by people or the model, so that a word never given gets probability 0; use more texts"]
+
+
 def _row(losses: pd.DataFrame, weights: FloatArray, n_drawn: float, settings: MixtureSettings) -> dict[str, Any]:
     row: dict[str, Any] = {"n_contexts": len(losses), "n_texts": len(weights), "words_of_model": n_drawn}
     row |= {f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")}
     gains = {who: (losses[f"loss_{who}_nats"] - losses["loss_both_nats"]).to_numpy() for who in ("model", "people")}
-    (gain, se), over_people = ((float(its.mean()), cluster_se(its, losses["text_id"])) for its in gains.values())
+    (gain, se), over_people = (
+        (float(its.mean()), cluster_se(its, losses["text_id"]) if np.isfinite(its).all() else np.nan)
+        for its in gains.values()
+    )
     reach = NormalDist().inv_cdf((1 + settings.interval) / 2) * se
     row |= {"gain_nats": gain, "gain_se_nats": se, "gain_lower_nats": gain - reach, "gain_upper_nats": gain + reach}
     shares = zip(("people", "model", "rest"), weights.mean(axis=0).tolist(), strict=True)
@@ -146,18 +161,24 @@ def _row(losses: pd.DataFrame, weights: FloatArray, n_drawn: float, settings: Mi
 
 
 def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
-    does = np.where(table["gain_lower_nats"] > 0, "make", "do not clearly make")
     line = (
-        "**People's answers {do} {label} better by {gain_nats:.3f} nats per word [{gain_lower_nats:.3f}, "
-        "{gain_upper_nats:.3f}]**. The loss is {loss_model_nats:.3f} alone ({probability}), {loss_both_nats:.3f} mixed "
+        "**{verdict}**. The loss is {loss_model_nats:.3f} alone ({probability}), {loss_both_nats:.3f} mixed "
         "with weight {weight_people:.2f} for people, {loss_people_nats:.3f} for people alone; {n_contexts:,} contexts "
         "of {n_texts} texts."
     )
     return (
-        f"{bullets(table.assign(label=table['model'].map(label), do=does), line)}\n\nWeights are fitted to the other "
+        f"{bullets(table.assign(verdict=list(map(_verdict, rows_of(table)))), line)}\n\nWeights are fitted to other "
         f"texts; {interval:.0%} intervals are over texts. A word that a player never gave has its share of a uniform "
         f"distribution over {n_words:,} words."
     )
+
+
+def _verdict(row: Any) -> str:
+    if not np.isfinite(row.gain_nats):
+        return f"A loss is infinite, so that people's answers and {label(row.model)} are not compared"
+    does = "make" if row.gain_lower_nats > 0 else "do not clearly make"
+    between = f"[{row.gain_lower_nats:.3f}, {row.gain_upper_nats:.3f}]"
+    return f"People's answers {does} {label(row.model)} better by {row.gain_nats:.3f} nats per word {between}"
 
 
 def mixture_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:

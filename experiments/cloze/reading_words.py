@@ -21,6 +21,9 @@ from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, Text, UserPath
 
+# single precision writes 0 as a hair below it
+_ROUNDED = 1e-5
+
 GivenTable = UserPath | InstanceOf[pd.DataFrame]
 """A file, or in Python a DataFrame."""
 
@@ -82,10 +85,18 @@ def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
     return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
 
 
-def _read(given: Path | pd.DataFrame, name: str, of: str, wanted: Sequence[str], how: TableFile | None = None) -> Table:
+def _read(
+    given: Path | pd.DataFrame,
+    name: str,
+    of: str,
+    wanted: Sequence[str],
+    how: TableFile | None = None,
+    *,
+    once: bool = False,
+) -> Table:
     if isinstance(given, pd.DataFrame):
-        return table_of(given, name, of=of, once=False)
-    return read_table(given, of=of, how=how, wanted=wanted, once=False)
+        return table_of(given, name, of=of, once=once)
+    return read_table(given, of=of, how=how, wanted=wanted, once=once)
 
 
 def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, column: str) -> Words:
@@ -103,8 +114,11 @@ def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, colu
     for name in players or ():
         if name not in models:
             raise unknown_choice("model", name, models, source=path)
-    index = place_index(table.filled("document"), table.numbers("word_num", kind="whole"))
+    index = place_index(table.ids("document"), table.numbers("word_num", kind="whole"))
     rows = pd.DataFrame({"word": table.filled("word"), "nats": table.numbers(column, empty=True)}, index)
+    cure = "should be 0 or more; are these log-probabilities? surprisal is minus their value"
+    low = (rows["nats"] < -_ROUNDED).to_numpy() & ~(rows["nats"] > _ROUNDED).any()
+    table.refuse(low, column, cure, rows["nats"].map("{:g}".format).to_numpy())
     rows["nats"] *= np.log(2) if column.endswith("bits") else 1
     again = rows.assign(model=model).set_index("model", append=True).index.duplicated()
     table.refuse(again, "word_num", "is there twice for a model")
@@ -149,7 +163,9 @@ def table_times(
         raise InputError(problem, field=Set("experiment.columns.word_num"))
     named = {what: name for what, name in named.items() if name}
     others = [*controls, *([columns.participant] if columns.participant else [])]
-    table = _read(given, "times", "reading time", [*named.values(), *others], how)
+    # means over readers may be the same in two places
+    once = columns.participant is not None
+    table = _read(given, "times", "reading time", [*named.values(), *others], how, once=once)
     for what, name in named.items():
         other = _by_context() * (has_ids and what in ("text_id", "word_num"))
         table.check_columns({what: name}, f"{Set(f'experiment.columns.{what}', 'NAME')} says which one it is{other}")
@@ -160,7 +176,7 @@ def table_times(
         )
     time = table.numbers(columns.time, empty=True)
     table.refuse(time < 0, columns.time, "should be above 0", objects([f"{value:g}" for value in time.tolist()]))
-    rows = pd.DataFrame({"time": time, "text": table.filled(columns.context_id or columns.text_id)})
+    rows = pd.DataFrame({"time": time, "text": table.ids(columns.context_id or columns.text_id)})
     if columns.context_id:
         rows["number"] = 1
     elif columns.word_num:
@@ -168,7 +184,7 @@ def table_times(
     if columns.word:
         rows["word"] = table.texts(columns.word)
     if columns.participant:
-        rows["reader"] = table.filled(columns.participant)
+        rows["reader"] = table.ids(columns.participant)
     values = pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
     return rows, values, tuple(f"{note.text}: {note.count:,}" if note.count else note.text for note in table.notes)
 

@@ -166,8 +166,8 @@ def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
 
 def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Figure:
     """Mean of the answers by their number, or another variable, less the levels of people, and of questions, too."""
-    edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, _BINS + 1)).round())
-    bins = np.clip(np.searchsorted(edges, answers["x"], side="right") - 1, 0, max(edges.size - 2, 0))
+    starts = np.unique(np.quantile(answers["x"], np.arange(_BINS) / _BINS).round())
+    bins = np.clip(np.searchsorted(starts, answers["x"], side="right") - 1, 0, None)
     by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
     by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
     what, how = ("answer number", "as they go on") if against == "order" else (against, f"with {against}")

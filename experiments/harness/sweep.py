@@ -21,7 +21,6 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
 from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
@@ -233,7 +232,7 @@ def finish() -> bool | None:
     jobs = collect(folder, planned_jobs(config))
     # an experiment can name what draws its sweeps; where experiments are swept there is no one of them
     named = OmegaConf.select(config, "experiment.sweep_figure")
-    draw = None if named is None else own_function(str(named), "Figure", field=Set("experiment.sweep_figure"))
+    draw = None if named is None else own_function(str(named), "Figure", field="experiment.sweep_figure")
     name = OmegaConf.select(config, "experiment.name") or "experiments"
     title = f"{name} by {listed(swept_settings(jobs))}" if swept_settings(jobs) else name
     view = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi), draw=draw)

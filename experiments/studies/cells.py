@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # joiners matter inside a name only
 _EDGES = re.compile(r"^[\s\u200c\u200d]+|[\s\u200c\u200d]+$")
 _SPACE = re.compile(r"[^\S\x00-\x7f]")
+_WHOLE = re.compile(r"0*([0-9]+)(?:\.0*)?")
 # the marks with which the vocabularies of language models write a space
 _LEADS = " \u0120\u2581"
 # a point or a comma of a decimal number, or of thousands
@@ -45,7 +46,7 @@ def folded(text: str) -> str:
 
 
 def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.object_], list[Note]]:
-    """Fold the names of a column, and note which were changed, which became one, and which differ only in case."""
+    """Fold the names of a column, and note which were changed, which became one, and which differ in case or zeros."""
     code, given = pd.factorize(texts)
     names = [folded(text) for text in given]
     notes = []
@@ -61,10 +62,12 @@ def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.obje
         notes.append(Note(text, n_cells, "warning" if joined else "info"))
     cases: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        cases.setdefault(name.casefold(), []).append(name)
+        whole = _WHOLE.fullmatch(name)
+        cases.setdefault(whole[1] if whole else name.casefold(), []).append(name)
     alike = [group for group in cases.values() if len(group) > 1]
     if alike:
-        text = f"names of column {column} that differ only in case, kept apart: {' and '.join(map(repr, alike[0][:2]))}"
+        what = "in zeros" if alike[0][0][:1].isdecimal() else "in case"
+        text = f"names of column {column} that differ only {what}, kept apart: {' and '.join(map(repr, alike[0][:2]))}"
         notes.append(Note(text, len(alike), "warning"))
     return objects(names)[code] if names else texts, notes
 
@@ -123,7 +126,7 @@ def same_words(table: Table, said: NDArray[np.object_], target: NDArray[np.objec
     if match == "folded":
         said, target = bare(said), bare(target)
         return np.asarray(said == target, dtype=bool)
-    said, target = composed(said), composed(target)
+    said, target = one_mark(composed(said), composed(target))
     if other_lead(said.tolist(), target.tolist()):
         said, target = without_lead(said), without_lead(target)
         text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
@@ -140,8 +143,20 @@ def composed(texts: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def bare(texts: NDArray[np.object_]) -> NDArray[np.object_]:
-    """Words without outer spaces and letter case."""
-    return objects([folded(text).casefold() for text in texts.tolist()])
+    """Words without outer spaces, or marks of one, and letter case."""
+    return objects([folded(text.lstrip(_LEADS)).casefold() for text in texts.tolist()])
+
+
+def one_mark(*columns: NDArray[np.object_]) -> tuple[NDArray[np.object_], ...]:
+    """Tokens whose first space is a space, where some have the mark of one vocabulary and others a space or another."""
+    if len({text[0] for each in columns for text in each.ravel().tolist() if text and text[0] in _LEADS}) < 2:
+        return columns
+    return tuple(
+        objects([" " + text[1:] if text and text[0] in _LEADS else text for text in each.ravel().tolist()]).reshape(
+            each.shape
+        )
+        for each in columns
+    )
 
 
 def other_lead(given: Sequence[str], tokens: Sequence[str], *, share: float = 0) -> bool:

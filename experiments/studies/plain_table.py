@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
-from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
+from shannon_game.experiments.studies.cells import fold_names, folded, one_mark, other_lead, read_numbers, without_lead
 from shannon_game.experiments.studies.json_cells import unpacked
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from shannon_game.inference.settings import Settings
@@ -332,6 +331,15 @@ class Table:
             problem = f"{said}; was the table pasted or exported twice? leave one of each row"
             raise InputError(problem, source=self.source)
 
+    def read_one_mark(self, *columns: str) -> None:
+        """Read the tokens of some columns with one sign for the space before them, where they have several."""
+        given = [self[column] for column in columns]
+        found = one_mark(*given)
+        self._read.update(zip(columns, found, strict=True))
+        changed = sum(int((one != two).sum()) for one, two in zip(given, found, strict=True))
+        text = f"cells of {' and '.join(columns)} with a mark for the space that others have before a token; read as it"
+        self.note(text, changed, "warning")
+
     def refuse_other_lead(self, column: str, given: NDArray[np.object_], tokens: NDArray[np.object_]) -> None:
         """Refuse tokens that are others of their item but for a space before all of these, or all of those.
 
@@ -450,6 +458,7 @@ def cell_text(value: Any) -> str:
     """Write a cell as a string: "" where it is missing, a whole number without a decimal point."""
     if isinstance(value, str):
         return value
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+    # of an array it is an array
+    if pd.isna(value) is True:
         return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float | np.floating) and value.is_integer() else str(value)

@@ -121,8 +121,8 @@ def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: N
 def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, FloatArray]]:
     shown = np.unique(outcomes.report.round(9))
     if shown.size > _MAX_POINTS:  # unrounded reports: bins of equal count
-        cuts = np.unique(np.quantile(outcomes.report, np.linspace(0, 1, 9)))
-        code = np.clip(np.searchsorted(cuts, outcomes.report, side="right") - 1, 0, cuts.size - 2)
+        starts = np.quantile(outcomes.report, np.arange(8) / 8)
+        code = np.searchsorted(starts, outcomes.report, side="right")
     else:
         code = np.searchsorted(shown, outcomes.report.round(9))
     _, code = np.unique(code, return_inverse=True)

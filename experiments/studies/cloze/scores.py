@@ -29,7 +29,7 @@ from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
 from shannon_game.experiments.studies.files import read_bytes, regular_file
-from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_records, objects
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_records, objects, shown, some_of
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
 
@@ -68,7 +68,7 @@ def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[ND
         found, attached = _of_json(file, contexts, field)
         notes = list[Note]()
     else:
-        rows, notes = _table(file, contexts)
+        rows, notes = _table(file, contexts, model)
         found, attached = _of_words(rows, contexts)
     known = np.isfinite(found)
     if not known.any():
@@ -129,11 +129,19 @@ def _names_column(what: str) -> str:
     return f"{Set(f'study.scores.NAME.columns.{what}', 'NAME')} says which one it is"
 
 
-def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
+def _table(file: ScoreFile, contexts: Contexts, model: str) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
+    columns |= {"model": file.columns.model} if file.columns.model else {}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
     table = table.named(columns, ScoreColumns.types(), hint=_names_column)
+    if "model" in table:
+        names = table["model"]
+        if model not in names.tolist():
+            raise table.error(
+                f"has no row of {shown(model)}, only of {some_of(list(dict.fromkeys(names.tolist())))}", "model"
+            )
+        table = table.take(np.flatnonzero(names == model))
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
     table = replace(table, cells=table.cells.assign(value=objects(known)))
     values = _nats(table["value"], file, table.where)
@@ -141,7 +149,28 @@ def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[st
     parts = (part.tolist() for part in key_parts(table).values())
     for *key, word, value in zip(*parts, table["word"].tolist(), values.tolist(), strict=True):
         rows.setdefault("\x1f".join(key), []).append((word, value))
+    for context, scored in rows.items():
+        if _scored_again(scored):
+            raise _twice(context.replace("\x1f", " "), scored[0][0], file)
     return rows, table.notes
+
+
+def _scored_again(scored: Sequence[tuple[str, float]]) -> bool:
+    """Whether the same words, as a whole or each, follow one another with other values."""
+    words = [word for word, _ in scored]
+    for size in range(1, len(words) // 2 + 1):
+        times = len(words) // size
+        whole = words == words[:size] * times and list(scored) != [*scored[:size]] * times
+        each = words == [word for word in words[::times] for _ in range(times)]
+        if whole or (each and len(set(scored)) > len(set(words))):
+            return True
+    return False
+
+
+def _twice(context: str, word: str, file: ScoreFile) -> InputError:
+    problem = f"has other values again for {shown(word)} and what follows in context {shown(context[-60:])}"
+    cure = "leave one, or name the column of the model (columns.model of the scores)"
+    return InputError(f"{problem}; of two models or runs? {cure}", source=file.path, field=file.columns.value)
 
 
 def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:
@@ -167,7 +196,7 @@ def _of_json(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[n
     found = [(f"{file.path}, {where}", record) for where, record in json_records(content, file.path)]
     records = [record for _, record in found]
     if records and all(isinstance(record, dict) for record in records):
-        return _of_harness(found, contexts), 0
+        return _of_harness(found, contexts, file), 0
     if len(records) != len(contexts.keys) or not all(isinstance(record, list) for record in records):
         problem = f"has {len(records)} lines for {len(contexts.keys)} contexts; it should have one list a context"
         raise InputError(problem, source=file.path, field=field)
@@ -179,11 +208,14 @@ def _of_json(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[n
     return _of_words(rows, contexts)
 
 
-def _of_harness(records: Sequence[tuple[str, Mapping[str, Any]]], contexts: Contexts) -> NDArray[np.float64]:
+def _of_harness(
+    records: Sequence[tuple[str, Mapping[str, Any]]], contexts: Contexts, file: ScoreFile
+) -> NDArray[np.float64]:
     known: dict[tuple[str, str], float] = {}
     for place, record in records:
         for context, continuation, logprob in _requests(record, place):
-            known[folded(context), _bare(continuation)] = logprob
+            if known.setdefault((folded(context), _bare(continuation)), logprob) != logprob:
+                raise _twice(context, continuation, file)
     pairs = zip(contexts.texts, contexts.targets, strict=True)
     return np.array([known.get((folded(text), _bare(target)), math.nan) for text, target in pairs])
 

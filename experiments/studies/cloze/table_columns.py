@@ -99,6 +99,8 @@ class ScoreColumns(Columns):
     """The word or token that was scored."""
     value: Annotated[str, "number_or_empty"] = "value"
     """Its score."""
+    model: Annotated[str | None, "id_or_empty"] = None
+    """Name of the model that gave it, where a table has several; the rows of NAME are read."""
 
 
 class ScoreFile(TableFile):
@@ -129,8 +131,10 @@ class ClozeRowSettings(Settings):
     """Leave rows without a context, weight or participant out (counted) instead of refusing the table."""
     n_answers: Count | None = None
     """Answers behind the proportions of each context, if there were as many everywhere: gives counts."""
-    proportions: Literal["rescale", "refuse"] = "rescale"
-    """What happens to proportions that do not sum to one; rescale warns."""
+    proportions: Literal["another_word", "rescale", "refuse"] = "another_word"
+    """What happens to proportions that do not sum to one. What they lack is the share of other answers, each called
+    another_word and rarer than the best one there; rescale spreads it over the answers there. Both warn; what is too
+    much is rescaled."""
     percent: bool = False
     """Proportions are percentages; contexts whose percentages sum to 1, of two answers or more, and
     a model with three rows or more, none above 1, are refused."""

@@ -29,6 +29,8 @@ from shannon_game.experiments.studies.plain_table import Table
 # words that files only score stand under the same name in the published files
 _TARGETS = "corpus"
 _JOIN = "\x1f"
+OTHER = "another_word"
+"""Answer that stands for those that published shares leave out."""
 _SAME_ANSWER = ["item", "model", "participant_group", "response"]
 
 
@@ -52,18 +54,21 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     blank = (rows["response"].str.strip() == "") | rows["response"].isin(settings.missing)
     rows["word"] = rows["response"].where(~blank, "")
     people, of_models = rows[rows["model"] == ""], rows[rows["model"] != ""]
+    rest = list[Note]()
+    if "proportion" in table and settings.proportions == "another_word":
+        people, rest = _with_other_words(people, items)
     if not len(people):
         raise InputError("holds no human answer: every row names a model", source=table.source)
     models, scored = _with_scores(of_models, table, settings, items)
     # words of people and of models in the order of the table, then those that were only scored
-    words = pd.factorize(pd.concat([rows["word"], models.loc[models["source"] == 1, "word"]]))[1]
+    words = pd.factorize(pd.concat([rows["word"], people["word"], models.loc[models["source"] == 1, "word"]]))[1]
     arrays = _of_people(table, people, words)
     answered = np.isin(np.arange(len(items)), arrays["response_item"])
     if not answered.all():
         first = items.keys[int(np.argmin(answered))]
         problem = f"{int((~answered).sum())} contexts have no human answer, the first is {first[-60:]!r}"
         raise InputError(f"{problem}; leave them out", source=table.source)
-    found = [*table.notes, *notes]
+    found = [*table.notes, *notes, *rest]
     if "response_proportion" in arrays:
         found += _proportions(table, arrays, items, settings)
     if len(models):
@@ -226,6 +231,23 @@ def _with_scores(
         scored = {"item": item, "model": model, "word": targets, "source": 1, "count": 0.0, "logprob": logprob[item]}
         parts.append(pd.DataFrame(scored))
     return pd.concat(parts, ignore_index=True) if notes else drawn, notes
+
+
+def _with_other_words(people: pd.DataFrame, items: _Items) -> tuple[pd.DataFrame, list[Note]]:
+    """What the shares of a context lack, as the fewest other words that are all rarer than its best answer."""
+    shares = people[people["share"]].groupby("item")["weight"].agg(["sum", "max"])
+    lacking = (1 - shares["sum"])[(shares["sum"] < 1 - SUM_SLACK) & (shares["max"] > 0)]
+    if lacking.empty:
+        return people, []
+    number = np.floor(lacking / shares["max"][lacking.index] + 1e-9).astype(int) + 1
+    nth = np.concatenate([np.arange(1, n + 1) for n in number])
+    words = [OTHER if n == 1 else f"{OTHER}_{n}" for n in nth.tolist()]
+    first = people.drop_duplicates("item").set_index("item")
+    other = first.loc[np.repeat(lacking.index.to_numpy(), number)].reset_index()
+    other = other.assign(response=words, word=words, weight=np.repeat((lacking / number).to_numpy(), number))
+    worst = items.keys[int(lacking.index[int(lacking.argmax())])][-60:]
+    text = f"contexts whose proportions do not sum to 1; the rest is {OTHER} ({worst!r} lacks {lacking.max():.3g})"
+    return pd.concat([people, other[people.columns]], ignore_index=True), [Note(text, len(lacking), "warning")]
 
 
 def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:

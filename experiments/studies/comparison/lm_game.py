@@ -193,5 +193,5 @@ def _keep_automatic(kept: Kept, settings: LmGameSettings, study: xr.Dataset) -> 
         kept.keep(~different, "automatic, on different tokens that share a string", "automatic=drop_different_token")
     elif settings.automatic == "drop":
         kept.keep(~automatic, "automatic", "automatic=drop")
-        text = "automatic answers are left out: candidates equal to the target are part of the mean, so a gap is biased"
-        kept.notes.append(Note(text, None, "warning"))
+        text = "automatic answers are left out: a gap counts candidates equal to the target by their share of the draws"
+        kept.notes.append(Note(text))

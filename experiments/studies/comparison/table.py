@@ -183,6 +183,7 @@ _NO_ANSWERS: Mapping[str, Any] = {
 def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[str, Any], list[str]]:
     pairs = columns.read(given, "pairs", PAIRS, OPTIONAL)
     models = _models(given)
+    pairs.read_one_mark("target", "candidate")
     of = pairs.groups("item", what="item")
     names = list(map(str, pairs["item"][of.first]))
     _check_draws(pairs, of.of_row, names)
@@ -253,7 +254,9 @@ def _models(pairs: Table) -> list[str]:
 
 def _notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> list[Note]:
     pairs = study[["participant", "response_item", "response_candidate"]].to_dataframe()
+    equal = (study["candidate_token"] == study["target_token"]).all("candidate").to_numpy() & ~answered
     return counting(
+        Note("items whose candidates are all the target, unanswered; answers of 0.5 count them", int(equal.sum())),
         Note("items that nobody answered: reference items only", int((~answered).sum())),
         Note("answers on two equal strings, which say nothing of a belief (automatic)", int(study["automatic"].sum())),
         Note("answers of a participant to a pair answered before; kept", int(pairs.duplicated().sum()), "warning"),

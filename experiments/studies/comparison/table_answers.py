@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.messages import Set
-from shannon_game.experiments.studies.cells import check_scale
+from shannon_game.experiments.studies.cells import check_scale, one_mark
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
     FREE_ANSWERS,
@@ -88,8 +88,8 @@ def free_answers_of(
     position = {name: at for at, name in enumerate(asked.names)}
     at = np.array([position.get(name, -1) for name in table["item"].tolist()], dtype=np.int64)
     table.refuse(at < 0, "item", "should be an item of the pairs")
-    answer = table["answer"]
-    table.refuse_other_lead("answer", answer[:, None], np.column_stack([asked.target, asked.candidate])[at])
+    answer, target, candidate = one_mark(table["answer"], asked.target, asked.candidate)
+    table.refuse_other_lead("answer", answer[:, None], np.column_stack([target, candidate])[at])
     made: dict[str, Any] = {}
     if "candidate_batch" not in variables:
         answered = variables["candidate_source"][1] == "answer" if "candidate_source" in variables else False
@@ -98,9 +98,9 @@ def free_answers_of(
     # of a token that is there twice, the cell that was there first
     place: dict[tuple[int, str], int] = {}
     for i, j in zip(*np.unravel_index(np.argsort(batch, axis=None, kind="stable"), batch.shape), strict=True):
-        place.setdefault((int(i), asked.candidate[i, j]), int(j))
+        place.setdefault((int(i), candidate[i, j]), int(j))
     found = np.array([place.get((int(i), text), -2) for i, text in zip(at, answer.tolist(), strict=True)])
-    found[answer == asked.target[at]] = -1
+    found[answer == target[at]] = -1
     text = "free answers that are neither the target nor a candidate: no report can value them"
     table.note(text, found == -2, "warning")
     return made | {

@@ -53,7 +53,7 @@ class ModelColumns(Columns):
 
     hit: Annotated[str | None, "number_or_empty"] = None
     """Whether its first guess was right."""
-    surprisal_nats: Annotated[str | None, "number_or_empty"] = None
+    surprisal_nats: Annotated[str | None, "amount_or_empty"] = None
     """-ln p(target)."""
 
     @model_validator(mode="after")

@@ -95,6 +95,7 @@ def _study(given: Table, name: str) -> xr.Dataset:
     for column in table.names:
         # an empty token may be one
         table.refuse(table.cells[column].isna().to_numpy(), column, "should be text or a number")
+    table.read_one_mark("reference_token", "token")
     of = table.groups(*_KEY, what="reference token", sort=True)
     _check_lists(table, of)
     rank = _ranks(table, of)

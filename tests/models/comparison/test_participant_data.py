@@ -136,7 +136,7 @@ def test_a_report_off_the_grid_is_named(report: float, near: str) -> None:
     values = study["report"].values.copy()
     values[np.flatnonzero(~study["automatic"].values)[0]] = report
     study["report"] = ("response", values)
-    with pytest.raises(InputError, match=rf"report: {report} .*{near}.*rounding\.values"):
+    with pytest.raises(InputError, match=rf"report: {report} .*{near}.*rounding=custom"):
         participant_data(study)
 
 
