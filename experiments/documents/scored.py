@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -209,9 +208,8 @@ def _doubts(
                 kinds.setdefault(kind, []).append(f"{name} ({text[start:stop].strip()!r})")
             elif writes_bytes(model):
                 written = str(model.tokenizer.decode(list(its), skip_special_tokens=False))
-                at = len(commonprefix([written, text]))
                 kind = "are changed by the tokenizer (normalised), and scored as changed"
-                kinds.setdefault(kind, []).append(f"{name} (as {written[max(0, at - 5) : at + 5]!r})")
+                kinds.setdefault(kind, []).append(f"{name} (as {_around(written, text)!r})")
         found = spelt.search(text)
         if found:
             kind = "spell out a special token, which is scored as text"
@@ -223,6 +221,13 @@ def _doubts(
         said = f"not its BOS token {model.tokenizer.bos_token} but {bos} stands before each text"
         notes.append(f"{said}; {Set(f'models.{model.name}.bos')} names another")
     return notes
+
+
+def _around(written: str, text: str) -> str:
+    """Some characters of a text as it was changed, from the first that differs."""
+    pairs = enumerate(zip(written, text, strict=False))
+    same = next((at for at, (a, b) in pairs if a != b), min(len(written), len(text)))
+    return written[max(0, same - 5) : same + 5]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os.path import commonprefix
 
 import numpy as np
 import xarray as xr
@@ -108,7 +107,7 @@ def _odd_notes(documents: Sequence[Document]) -> list[Note]:
                 places.setdefault(kind, []).append(f"{document.name} at {found.start()}{code}")
         composed = unicodedata.normalize("NFC", text)
         if composed != text:
-            at = len(commonprefix([composed, text]))
+            at = next((at for at, pair in enumerate(zip(composed, text, strict=False)) if pair[0] != pair[1]), 0)
             places.setdefault("accents apart from their letters (not NFC)", []).append(f"{document.name} at {at}")
     why = "scored as given, at tens of bits a word under most models; take them out if readers saw none"
     return [
