@@ -106,16 +106,15 @@ def validate_comparison_study(study: Dataset) -> Dataset:
 
 def same_token(study: Dataset) -> NDArray[np.bool_]:
     """Which candidates are the very target token: the string AND the log-probability under the generator agree."""
-    study = COMPARISON.read(study)
-    string = study["candidate_token"].values == study["target_token"].values[:, None]
+    string = study["candidate_token"].transpose("item", "candidate").values == study["target_token"].values[:, None]
     target, drawn = generator_logprobs(study)
     return np.asarray(string & (np.abs(drawn - target[:, None]) <= SAME_TOKEN_TOLERANCE_NATS))
 
 
 def generator_logprobs(study: Dataset) -> tuple[FloatArray, FloatArray]:
     """Ln g of the targets, (item,), and of the candidates, (item, candidate)."""
-    at = study["model"].values.tolist().index(study.attrs["generator"])
-    return study["target_logprob"].values[at], study["candidate_logprob"].values[at]
+    its = study.isel(model=study["model"].values.tolist().index(study.attrs["generator"]))
+    return its["target_logprob"].values, its["candidate_logprob"].transpose("item", "candidate").values
 
 
 def candidate_tokens(study: Dataset) -> IntArray:

@@ -16,6 +16,7 @@ DOCUMENTS = Schema(
     variables=(
         Variable("document", "document", "str", "name of the document"),
         Variable("text", "document", "str", "the text, with more than white space in it, in whole characters"),
+        Variable("given", "document", "str", "the text as it was given, where line ends were changed", needed=False),
         Variable("split", "document", "str", 'part of the corpus that it belongs to, "all" where there are none'),
         Variable("group", "document", "str", "text of which the documents are parts, in order", needed=False),
         owned("region_document", "region", "int", "of a region of interest", "region", position_along="document"),

@@ -200,7 +200,7 @@ def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tu
         return scored_words(settings.surprisal, settings.players, settings.surprisal_column), ()
     # models of the table of words are no models of the study
     mine = settings if settings.surprisal is None else settings.model_copy(update={"players": None})
-    models = chosen_models(mine, study, needed=False)
+    models = chosen_models(mine, study, needed=False, scored=True)
     found = words_of(settings, study, models)
     surprisal = {PEOPLE: target_surprisal(found.answers(), found.target)}
     surprisal |= {name: _of_model(study, found, name) for name in models}

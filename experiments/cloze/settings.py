@@ -94,13 +94,16 @@ class OracleSettings(ClozeSettings, Seeded):
     """Bins of the expected calibration error."""
 
 
-def chosen_models(settings: PlayerSettings, study: xr.Dataset, *, needed: bool = True) -> list[str]:
-    """Models of ``players=[...]``, by default all of the study that have words of their own."""
+def chosen_models(
+    settings: PlayerSettings, study: xr.Dataset, *, needed: bool = True, scored: bool = False
+) -> list[str]:
+    """Models of ``players=[...]``, by default all of the study that have samples, or `scored` targets alone."""
     # a model whose file gave log-probabilities of the targets alone has no distribution to compare
     valid = [
         name
         for name in model_names(study)
-        if study["sample_count"].to_numpy()[np.isin(study["sample_entry"], entry_positions(study, name))].any()
+        if scored
+        or study["sample_count"].to_numpy()[np.isin(study["sample_entry"], entry_positions(study, name))].any()
     ]
     wanted = valid if settings.players is None else list(settings.players)
     for name in wanted:

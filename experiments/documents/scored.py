@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -14,10 +15,11 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.estimators.word_spans import has_unspaced, word_spans
 from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
-from shannon_game.inference.lm.alignment import shared_places, token_places
+from shannon_game.experiments.studies.parsing import some_of
+from shannon_game.inference.lm.alignment import character_places, shared_places, token_places, written_places
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
 from shannon_game.inference.lm.scoring import score_documents
-from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.lm.vocabulary import writes_bytes
 from shannon_game.inference.store.keys import operation_key, result_key
 from shannon_game.inference.store.store import ragged
 
@@ -108,6 +110,7 @@ def score_texts(
     work: Work,
     model: LanguageModel,
     texts: Sequence[str],
+    names: Sequence[object],
     *,
     max_tokens: int | None,
     window: int | None,
@@ -115,8 +118,8 @@ def score_texts(
     has_words: bool = False,
     boundaries: str = "script",
 ) -> Scored:
-    """Score texts under a model, through the store; with `has_words` also where words end."""
-    tokens = all_tokens = encode(model, texts)
+    """Score texts under a model, through the store; with `has_words` also where words end, if its tokens say it."""
+    tokens = all_tokens = encode(model, texts, source="study", names=names)
     if max_tokens is not None:
         tokens = [document[:max_tokens] for document in tokens]
     # without a BOS token nothing comes before the first token, which then has no score
@@ -128,14 +131,15 @@ def score_texts(
     # the same whatever the documents, so that what was stored for one corpus serves another
     window = model.max_tokens if window is None else window
     stride = max(1, window // 2) if stride is None else stride
+    has_ends = has_words and writes_bytes(model)
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        found = score_documents(model, batch, window=window, stride=stride, boundaries=has_words)
+        found = score_documents(model, batch, window=window, stride=stride, boundaries=has_ends)
         ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
         columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
         columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
         rows = {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
-        if has_words:
+        if has_ends:
             before, last = found["boundary_logprob"].to_numpy(), found["last_boundary_logprob"].to_numpy()
             pairs = zip(np.split(before, ends), last, strict=True)
             rows[BOUNDARY] = ragged([np.append(row, end) for row, end in pairs])
@@ -144,7 +148,7 @@ def score_texts(
     found = work.compute(
         f"documents under {model.name}",
         operation_key(
-            "document_boundaries" if has_words else "document_scores",
+            "document_boundaries" if has_ends else "document_scores",
             model=model.identity,
             parameters={"window": window, "stride": stride},
             compute=compute,
@@ -155,25 +159,75 @@ def score_texts(
         batches=batches_by_tokens(len, work, model.settings.tokens_per_batch),
         provenance=model_record(model),
     )
-    token_bytes = vocabulary(model).token_bytes
+    if has_words and not has_ends:
+        found = {**found, BOUNDARY: ragged([np.full(its.size + 1, np.nan) for its in found["logprob"]])}
     n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
-    places = [token_places(model, texts[i], all_tokens[i]) for i in document]
-    contents = [b"".join(token_bytes[token] for token in its[first:]) for its in items]
+    notes = _doubts(model, texts, names, all_tokens, first)
+    if n_cut:
+        limit = Set("experiment.max_tokens")
+        notes.append(f"{n_cut} documents were scored up to their token {max_tokens} only ({limit})")
+    if has_words and not has_ends:
+        notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
+    all_places = [token_places(model, texts[i], all_tokens[i]) for i in document]
+    places = [
+        None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(all_places, document, strict=True)
+    ]
+    contents = [
+        b"" if its is None else texts[i].encode()[its[0] : its[-1]] for its, i in zip(places, document, strict=True)
+    ]
     return Scored(
         document=document,
         scores=found,
-        places=[
-            None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
-        ],
+        places=places,
         units=np.array([units_of(content, boundaries) for content in contents]),
-        notes=(f"{n_cut} documents were scored up to their token {max_tokens} only ({Set('experiment.max_tokens')})",)
-        * bool(n_cut),
+        notes=tuple(notes),
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
         tokens=[token_strings(model, its[first:]) for its in items] if has_words else [],
         revision=model.revision or model.weights_sha256,
     )
+
+
+def _doubts(
+    model: LanguageModel, texts: Sequence[str], names: Sequence[object], tokens: Sequence[Sequence[int]], first: int
+) -> list[str]:
+    """What to know of texts whose tokens are not their characters as written, the first of each kind by name."""
+    unknown = model.tokenizer.unk_token_id
+    bos = None if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id))
+    special = [str(token) for token in model.tokenizer.convert_ids_to_tokens(sorted(model.special_ids)) if token]
+    spelt = re.compile("|".join(map(re.escape, special)) or r"(?!)")
+    kinds: dict[str, list[str]] = {}
+    for text, name, its in zip(texts, names, tokens, strict=True):
+        if its and written_places(model, text, its) is None:
+            places = token_places(model, text, its)
+            if places is not None and unknown in its:
+                at, where = list(its).index(unknown), character_places(text)
+                start, stop = np.searchsorted(where, places[at : at + 2])
+                kind = f"have tokens that are unknown to the tokenizer, scored as {model.tokenizer.unk_token}"
+                kinds.setdefault(kind, []).append(f"{name} ({text[start:stop].strip()!r})")
+            elif writes_bytes(model):
+                written = str(model.tokenizer.decode(list(its), skip_special_tokens=False))
+                kind = "are changed by the tokenizer (normalised), and scored as changed"
+                kinds.setdefault(kind, []).append(f"{name} (as {_around(written, text)!r})")
+        found = spelt.search(text)
+        if found:
+            kind = "spell out a special token, which is scored as text"
+            kinds.setdefault(kind, []).append(f"{name} ({found[0]!r})")
+        if len(its) <= first:
+            kinds.setdefault("have no token that can be scored, and no rows", []).append(str(name))
+    notes = [f"{len(those)} documents {kind}: {some_of(those, 3)}" for kind, those in kinds.items()]
+    if model.settings.bos == "auto" and model.tokenizer.bos_token not in (None, bos):
+        said = f"not its BOS token {model.tokenizer.bos_token} but {bos} stands before each text"
+        notes.append(f"{said}; {Set(f'models.{model.name}.bos')} names another")
+    return notes
+
+
+def _around(written: str, text: str) -> str:
+    """Some characters of a text as it was changed, from the first that differs."""
+    pairs = enumerate(zip(written, text, strict=False))
+    same = next((at for at, (a, b) in pairs if a != b), min(len(written), len(text)))
+    return written[max(0, same - 5) : same + 5]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -46,6 +47,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.text_models import EndpointSettings
 from shannon_game.experiments.studies.documents.texts import text_study
+from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.ngram import load_ngram
@@ -145,8 +147,9 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     joined = join_texts(texts, _groups(study, settings, chosen))
-    scored = {name: _scored(work, name, its, joined, settings) for name, its in models.items()}
     documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
+    names = [some_of([str(documents[at]) for at in whole.document], 1) for whole in joined]
+    scored = {name: _scored(work, name, its, joined, names=names, settings=settings) for name, its in models.items()}
     if settings.words:
         tables = word_tables(scored, documents, texts, settings.boundaries)
         if "region_start" in study:
@@ -155,6 +158,7 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
             regions["surprisal_bits"] = regions["surprisal_nats"] / np.log(2)
             regions["sum_bits"] = regions["tokens_sum"] / np.log(2)
             tables["regions"] = regions[list(REGION_COLUMNS)]
+        tables = in_given(tables, study)
     n_lost = 0
     if settings.characters == "shared":
         scored, n_lost = of_shared_text(scored, texts, settings.boundaries)
@@ -192,7 +196,13 @@ def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArr
 
 
 def _scored(
-    work: Work, name: str, its: ModelSettings | ApiSettings, joined: Sequence[Joined], settings: SurprisalSettings
+    work: Work,
+    name: str,
+    its: ModelSettings | ApiSettings,
+    joined: Sequence[Joined],
+    *,
+    names: Sequence[str],
+    settings: SurprisalSettings,
 ) -> Scored:
     """Scores of all texts under one model, each alone or after the texts that it is joined to."""
     texts, boundaries = [whole.text for whole in joined], settings.boundaries
@@ -207,7 +217,7 @@ def _scored(
         found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
     else:
         model = load_language_model(its)
-        found = score_texts(work, model, texts, **limits, has_words=settings.words, boundaries=boundaries)
+        found = score_texts(work, model, texts, names, **limits, has_words=settings.words, boundaries=boundaries)
     return apart(found, joined, boundaries) if settings.context == "text" else found
 
 
@@ -233,6 +243,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
         boundaries=settings.boundaries,
         regions=_regions(study) if "region_start" in study else None,
     )
+    tables = in_given(tables, study)
     sums = tables["documents"].pivot_table(index="model", columns="document", values="pll_nats", sort=False)
     said = "; ".join(
         f"{row.pll_nats:.2f} nats for {row.model} (pseudo-perplexity {row.pseudo_perplexity:.1f} per token)"
@@ -262,6 +273,23 @@ def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.i
         problem = "is 'text', which needs all rows of a text; leave out n_documents and shard"
         raise InputError(problem, field=Set("experiment.context"))
     return list(map(str, study["group"].to_numpy()[chosen]))
+
+
+def in_given(tables: Mapping[str, pd.DataFrame], study: xr.Dataset) -> dict[str, pd.DataFrame]:
+    """Tables whose ``start`` and ``stop`` are characters of the texts as they were given, with their line ends."""
+    if "given" not in study:
+        return dict(tables)
+    given = zip(study["document"].to_numpy(), study["given"].to_numpy(), strict=True)
+    # the line breaks of each text of which a carriage return was taken out
+    breaks = {name: [at.start() - n for n, at in enumerate(re.finditer("\r\n", text))] for name, text in given}
+
+    def shifted(table: pd.DataFrame) -> pd.DataFrame:
+        pairs = {what: zip(table["document"], table[what], strict=True) for what in ("start", "stop") if what in table}
+        return table.assign(
+            **{what: [at + np.searchsorted(breaks[name], at) for name, at in its] for what, its in pairs.items()}
+        )
+
+    return {name: shifted(table) for name, table in tables.items()}
 
 
 def _regions(study: xr.Dataset) -> pd.DataFrame:
@@ -341,9 +369,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
         found += [f"{name}: {note}" for note in its.notes]
         n_changed = sum(places is None for places in its.places)
         if n_changed:
-            found.append(
-                f"{name}: its tokenizer changes the text of {n_changed} documents, whose words have no surprisal"
-            )
+            found.append(f"{name}: a token of {n_changed} documents goes on in the next, whose words have no surprisal")
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
             found.append(f"{name} has no BOS token to score first tokens after: set its bos")
@@ -368,7 +394,7 @@ def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
     without = f" {n_without:,} words have none: {why}." if n_without else ""
     n_plain = int(tables["words"]["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
     plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
-    sums = " Sums over tokens alone: an endpoint does not tell how probable the end of a word is."
+    sums = " Sums over tokens alone: a model does not tell how probable the end of a word is."
     return f"**The mean surprisal of a word is {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
 
 
@@ -381,9 +407,10 @@ def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: Surpri
         else "Models with different tokenizers have losses of different tokens: compare their bits per byte, or score "
         f"the same characters ({Set('experiment.characters', 'shared')})."
     )
+    starts = "; ".join(f"{its.bos} under {name}" for name, its in scored.items())
     costs = "".join(f" {its.said}" for its in scored.values() if its.said)
     bounds = "Bounds in the table are two standard errors over documents."
-    return f"**The loss is {said}.** {compare} {bounds} {work.said()}{costs}"
+    return f"**The loss is {said}.** Before each text stands {starts}. {compare} {bounds} {work.said()}{costs}"
 
 
 def _of_model(row: Any) -> str:

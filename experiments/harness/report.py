@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.given_keys import public
-from shannon_game.experiments.harness.result import ExperimentResult, table_sections
+from shannon_game.experiments.harness.result import ExperimentResult, loader_warnings, table_sections
 from shannon_game.experiments.harness.tables import markdown_plain
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Settings
@@ -61,12 +61,7 @@ def report(
 
 def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
     """Collect the warnings of the loader and of the experiment, in this order."""
-    noted = [
-        (f"{entry['count']:,} x " if entry["count"] is not None else "") + entry["text"]
-        for entry in notes(study)
-        if entry["level"] == "warning"
-    ]
-    return (*noted, *result.warnings)
+    return (*loader_warnings(study), *result.warnings)
 
 
 def fill(name: str, folder: Path = Path(__file__).parent, **values: Any) -> str:

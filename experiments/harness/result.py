@@ -6,7 +6,7 @@ import atexit
 import inspect
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +15,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import notes
 from shannon_game.estimators.schema import is_dataset
 from shannon_game.experiments.harness.kinds import checked_study
 from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
@@ -197,10 +198,13 @@ def experiment(
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
-            if not is_dataset(study) and reads is not None:
+            is_made = not is_dataset(study)
+            if is_made and reads is not None:
                 study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
             study = checked_study(study, kinds_of("exp", function.__name__), function.__name__)
-            return _answer(function, study, _settings(settings_class, settings, changes))
+            result = _answer(function, study, _settings(settings_class, settings, changes))
+            # who handed over texts or a table does not see the notes of the study that was made of it
+            return replace(result, warnings=(*loader_warnings(study), *result.warnings)) if is_made else result
 
         kinds = kinds_of("exp", function.__name__)
         made_by = ", ".join(makers(kinds)) or "a loader"
@@ -212,6 +216,15 @@ def experiment(
         return cast("Experiment[S]", complete(call, settings_class, sections))
 
     return decorate
+
+
+def loader_warnings(study: xr.Dataset) -> tuple[str, ...]:
+    """Doubts of the loader, with how often each arose."""
+    return tuple(
+        (f"{entry['count']:,} x " if entry["count"] is not None else "") + entry["text"]
+        for entry in notes(study)
+        if entry["level"] == "warning"
+    )
 
 
 def _answer(function: Callable[[xr.Dataset, S], ExperimentResult], study: xr.Dataset, settings: S) -> ExperimentResult:

@@ -31,6 +31,7 @@ MOST_COLUMNS = 10_000
 
 _COLUMNS_LISTED = 40
 _NEARLY = 0.87
+_TOTALS = ("total", "totals", "grand total", "sum", "n", "gesamt", "summe")
 Hint = str | Callable[[str], str]
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
@@ -404,7 +405,8 @@ def table_of(
 def finished(table: Table, *, of: str, once: bool = True) -> Table:
     """Fold the names of columns, unpack JSON, and leave out headers in the middle of a table; `of` is what a row is.
 
-    Refused are a table without rows and, where it is there `once`, one that stands twice in itself.
+    Refused are a table without rows, one that ends in a row of totals and, where it is there `once`, one that stands
+    twice in itself.
     """
     names = header_names(table.names)
     check_header(names, table.source)
@@ -413,10 +415,29 @@ def finished(table: Table, *, of: str, once: bool = True) -> Table:
         raise InputError(f"holds no {of}", source=table.source)
     if once:
         table.refuse_repeated()
+    _refuse_totals(table)
     cells, notes = unpacked(table.cells, table.where, table.source)
     table.notes.extend(notes)
     check_header(list(cells.columns), table.source)
     return replace(table, cells=cells)
+
+
+def _refuse_totals(table: Table) -> None:
+    """Refuse a last row of "Total" and the sums of columns, which would be one more context or participant."""
+    last = {
+        name: cell_text(cell).strip() for name, cell in zip(table.names, table.cells.iloc[-1].tolist(), strict=True)
+    }
+    labels = [name for name, text in last.items() if text.casefold().strip(":. ") in _TOTALS]
+    others = [name for name, text in last.items() if text and name not in labels]
+    if not labels or not others or len(table) < 3:
+        return
+    for name in others:
+        # a sum needs no decimal comma to be recognised
+        values = pd.to_numeric(table.cells[name], errors="coerce").to_numpy(dtype=float)
+        if values[-1] == 0 or not np.isclose(np.nansum(values[:-1]), values[-1]):
+            return
+    said = f"is {last[labels[0]]!r} in {table.where(len(table) - 1)}, where {' and '.join(others)} are sums of the rows"
+    raise table.error(f"{said} above; leave out the row of totals", labels[0])
 
 
 def _without_headers(table: Table) -> Table:

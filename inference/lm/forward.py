@@ -151,13 +151,15 @@ def reduce_log_probs(
     chains = np.array([tree.is_chain for tree in trees], dtype=np.bool_)
     with torch.inference_mode():
         sizes = np.array([len(tree.tokens) for tree in trees], dtype=np.intp)
-        for group in (np.flatnonzero(chains), np.flatnonzero(~chains)):
+        for kind, group in (("chains", np.flatnonzero(chains)), ("trees", np.flatnonzero(~chains))):
 
             def compute(batch: NDArray[np.intp], group: NDArray[np.intp] = group) -> torch.Tensor:
                 return _states(model, trees, wanted, group[batch])
 
-            one_more = tokens_per_batch // _PASSES_A_BATCH
-            for batch, state in run_batches(sizes[group].tolist(), tokens_per_batch, compute, tokens_per_pass=one_more):
+            lengths, one_more = sizes[group].tolist(), tokens_per_batch // _PASSES_A_BATCH
+            for batch, state in run_batches(
+                lengths, tokens_per_batch, compute, tokens_per_pass=one_more, of=(model, kind)
+            ):
                 rows = np.concatenate([np.arange(first_row[i], first_row[i + 1]) for i in group[batch]])
                 reduce_rows(model, rows, state, reduce)
                 del state

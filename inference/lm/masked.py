@@ -76,7 +76,9 @@ def _reads_on(model: LanguageModel) -> LanguageModel:
 
 def masked_texts(masked: MaskedModel, texts: Sequence[str], *, within_word: bool) -> list[MaskedText]:
     """Tokenise texts, with the special tokens that the model was trained with."""
-    encoded = masked.model.tokenizer(list(texts), return_offsets_mapping=True, return_special_tokens_mask=True)
+    encoded = masked.model.tokenizer(
+        list(texts), return_offsets_mapping=True, return_special_tokens_mask=True, split_special_tokens=True
+    )
     found = []
     for row, tokens in enumerate(encoded["input_ids"]):
         if len(tokens) > masked.model.max_tokens:
@@ -104,7 +106,8 @@ def pseudo_log_likelihoods(masked: MaskedModel, texts: Sequence[MaskedText]) -> 
         return rows.gather(1, own[:, None])[:, 0]
 
     budget = masked.model.settings.tokens_per_batch or 1
-    for batch, values in run_batches([len(text.tokens) for text, _, _ in tasks], budget, compute):
+    lengths = [len(text.tokens) for text, _, _ in tasks]
+    for batch, values in run_batches(lengths, budget, compute, of=(masked.model, "masked")):
         found[batch] = values.cpu().numpy()
     return np.split(found, np.cumsum([len(text.scored) for text in texts])[:-1])
 

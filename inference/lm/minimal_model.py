@@ -106,7 +106,9 @@ def token_blocks(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, bl
     start = np.array([tokenizer.get_vocab()[separator_of(tokenizer)]], dtype=np.int32)
     parts: list[NDArray[np.int32]] = []
     for first in range(0, len(texts), 1000):
-        some = tokenizer(list(texts[first : first + 1000]), add_special_tokens=False)["input_ids"]
+        some = tokenizer(list(texts[first : first + 1000]), add_special_tokens=False, split_special_tokens=True)[
+            "input_ids"
+        ]
         parts += [part for tokens in some for part in (start, np.array(tokens, dtype=np.int32))]
     flat = np.concatenate([np.zeros(0, dtype=np.int32), *parts])
     n_blocks = len(flat) // block_tokens

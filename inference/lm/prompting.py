@@ -19,7 +19,7 @@ def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> l
         if not any(prompt):
             raise InputError(f"is empty at position {position}", field="prompts")
     if model.tokenizer.chat_template:
-        return encode(model, [_chat(model, *prompt) for prompt in prompts])
+        return encode(model, [_chat(model, *prompt) for prompt in prompts], special=True)
     start = [] if model.bos_id is None else [model.bos_id]
     plain = ["\n\n".join(text for text in prompt if text) + "\n" for prompt in prompts]
     return [start + tokens for tokens in encode(model, plain)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
+
+# the largest batches that memory sufficed for, by kind; what did not fit once is not tried again
+_SUFFICED: WeakKeyDictionary[LanguageModel, dict[str, int]] = WeakKeyDictionary()
 
 # exp of it is 0, and 0 times it is 0, where 0 times minus infinity is no number
 _LEAST_LOGPROB = -1e4
@@ -55,7 +59,7 @@ def reduce_rows(
             reduce(numbers[its], log_probs)
 
     per_block = max(1, (model.settings.logits_mib << 20) // (4 * model.vocab_size))
-    for _ in run_batches([1] * len(numbers), per_block, one_block):
+    for _ in run_batches([1] * len(numbers), per_block, one_block, of=(model, "rows")):
         pass
     _check_numbers(model, are_bad)
 
@@ -157,11 +161,18 @@ def run_batches(
     compute: Callable[[NDArray[np.intp]], _Result],
     *,
     tokens_per_pass: int = 0,
+    of: tuple[LanguageModel, str] | None = None,
 ) -> Iterator[tuple[NDArray[np.intp], _Result]]:
-    """Compute sequences in batches of similar length; where memory does not suffice, in smaller ones."""
+    """Compute sequences in batches of similar length; where memory does not suffice, in smaller ones.
+
+    Later calls for the same model and kind of batch, `of`, begin with the smaller ones.
+    """
+    sufficed = {} if of is None else _SUFFICED.setdefault(of[0], {})
+    kind = "" if of is None else of[1]
+    budget = min(tokens_per_batch, sufficed.get(kind, tokens_per_batch))
     length = np.asarray(lengths, dtype=np.intp)
     order = np.argsort(-length, kind="stable")
-    sizes = cut_batches(length[order], tokens_per_batch, tokens_per_pass)
+    sizes = cut_batches(length[order], budget, tokens_per_pass)
     start = 0
     while start < len(order):
         batch = order[start : start + sizes[0]]
@@ -173,7 +184,7 @@ def run_batches(
             # the frames in the traceback hold the tensors that were too much
             error.__traceback__ = None
             half = (len(batch) + 1) // 2
-            budget = half * max(int(length[batch[0]]), 1)
+            budget = sufficed[kind] = half * max(int(length[batch[0]]), 1)
             sizes = cut_batches(length[order[start:]], budget, tokens_per_pass)
             log.warning("a batch of %d sequences did not fit in memory; trying %d at a time", len(batch), half)
         else:

@@ -27,6 +27,7 @@ BOUNDARIES = ("whitespace", "punctuation")
 
 # of a model that nobody uses any more nothing is kept
 _VOCABULARIES: WeakKeyDictionary[LanguageModel, dict[str, Vocabulary]] = WeakKeyDictionary()
+_WRITE_BYTES: WeakKeyDictionary[LanguageModel, bool] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,16 @@ def _ends_of_words(boundary: str) -> frozenset[str]:
     return frozenset(punctuation) - frozenset(_INSIDE)
 
 
+def writes_bytes(model: LanguageModel) -> bool:
+    """Whether the bytes of tokens are known, and so where words end: not of WordPiece, nor where pieces end in </w>."""
+    if model not in _WRITE_BYTES:
+        try:
+            _WRITE_BYTES[model] = bool(vocabulary(model).token_bytes)
+        except InputError:
+            _WRITE_BYTES[model] = False
+    return _WRITE_BYTES[model]
+
+
 def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabulary:
     """Return the model's tokens as bytes, sorted by what they do to words."""
     if boundary not in BOUNDARIES:
@@ -83,7 +94,7 @@ def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabu
 
 
 def _sort_tokens(model: LanguageModel, boundary: str) -> Vocabulary:
-    token_bytes = _token_bytes(model.tokenizer, model.vocab_size)
+    token_bytes = _token_bytes(model)
     by_bytes: dict[bytes, list[int]] = {}
     crossing: dict[bytes, list[int]] = {}
     ends: list[int] = []
@@ -114,16 +125,15 @@ def _sort_tokens(model: LanguageModel, boundary: str) -> Vocabulary:
     )
 
 
-def _token_bytes(tokenizer: PreTrainedTokenizerBase, vocab_size: int) -> list[bytes]:
+def _token_bytes(model: LanguageModel) -> list[bytes]:
+    tokenizer, vocab_size, special = model.tokenizer, model.vocab_size, model.special_ids
     pieces: list[str | None] = [None] * vocab_size
     for piece, token in tokenizer.get_vocab().items():
         # there may be more tokens than logits, and of any number
         if token < vocab_size:
             pieces[token] = piece
-    special = set(tokenizer.all_special_ids)
     # added tokens are written as they are, whatever the rest of the vocabulary is written in
     plain = {token for token, added in tokenizer.added_tokens_decoder.items() if not added.special}
-    special |= {token for token, added in tokenizer.added_tokens_decoder.items() if added.special}
     convert = _converter(tokenizer)
     contents = []
     for token, written in enumerate(pieces):

@@ -27,7 +27,7 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "here"
     written = "figures/perplexity.png figures/perplexity.svg items.csv notes.csv participants.csv report.md results.nc"
-    assert files(folder) == [*written.split(), "run.log", "status.json", "table.csv"]
+    assert files(folder) == ["columns.json", *written.split(), "run.log", "status.json", "table.csv"]
     status = json.loads((folder / "status.json").read_text())
     assert status["status"] == "ok"
     assert status["experiment"] == "perplexity"

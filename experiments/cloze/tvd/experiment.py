@@ -86,7 +86,9 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     words = words_of(settings, study, chosen_models(settings, study, needed=False))
     players, doubts = players_tvd(study, words, settings)
     bayes = _bayes(study, settings, players)
-    tables = _tables(study, words, settings, players)
+    every = chosen_models(settings, study, needed=False, scored=True)
+    scored = [name for name in every if name not in words.models]
+    tables = _tables(study, words, settings, players, scored)
     more: dict[str, dict[str, Any]] = bayes.columns if bayes else {}
     if settings.vectors is not None:
         by_meaning, distances, little = meaning_columns(study, words, settings.vectors, settings.seed)
@@ -101,13 +103,15 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         "differences": differences_figure(dataset),
         "calibration": reliability_figure(dataset, study.attrs["name"]) if full_panels(dataset) else None,
     }
+    named = ", ".join(f"`surprisal_nats_{name}`" for name in scored)
+    alone = [f"`items.csv` has {named}: of log-probabilities, without samples to compare."] if scored else []
     return ExperimentResult(
         table=table,
         row=TvdRow,
         dataset=dataset,
         tables=tables,
         figures={name: figure for name, figure in figures.items() if figure is not None},
-        text="\n\n".join([_summary(table), *left_out(study, players, dataset)]),
+        text="\n\n".join([_summary(table), *alone, *left_out(study, players, dataset)]),
         warnings=(*answer_warnings(words), *doubts, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         posteriors=bayes.posteriors if bayes else {},
@@ -157,11 +161,13 @@ def players_tvd(
 
 
 def _tables(
-    study: xr.Dataset, words: StudyWords, settings: OracleSettings, players: list[PlayerTvd]
+    study: xr.Dataset, words: StudyWords, settings: OracleSettings, players: list[PlayerTvd], scored: list[str]
 ) -> dict[str, pd.DataFrame]:
     rules = settings.words.of(study)
     models = {player.player: player for player in players if player.player != ORACLE}
-    items = cloze_items(study, rules=rules, models=list(models), distances=False, words=words)
+    if scored:
+        words = words_of(settings, study, [*models, *scored])
+    items = cloze_items(study, rules=rules, models=[*models, *scored], distances=False, words=words)
     for name, player in models.items():
         for column in ("tvd", "tvd_corrected"):
             items.loc[player.items, f"{column}_{name}"] = player.by_item[column]

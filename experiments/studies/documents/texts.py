@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,7 +96,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
         elif path.suffix.lower() in _TABLES:
             how = TableFile(encoding="auto" if settings.encoding == "utf-8" else settings.encoding)
             table = read_table(path, of="text", how=how, wanted=[settings.text_field], once=False)
-            documents, of_reader = _rows(table, settings, notes), table.notes
+            documents, of_reader = _rows(table, settings), table.notes
         elif path.suffix.lower() == ".txt":
             documents = [Document(path.name, _text(content, path, settings, notes))]
         else:
@@ -142,7 +143,7 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
     frame = given if isinstance(given, pd.DataFrame) else pd.DataFrame({"text": given}, dtype=object)
     read, notes = TextsSettings(path=Path(name), **settings), Counter[str]()
     table = table_of(frame, "texts", of="text", needed=[read.text_field], once=False)
-    documents = _with_regions(_rows(table, read, notes), read, notes, source=name)
+    documents = _with_regions(_rows(table, read), read, notes, source=name)
     digest = hashlib.sha256("\0".join(document.text for document in documents).encode()).hexdigest()
     return documents_study(
         name,
@@ -155,14 +156,14 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
     )
 
 
-def _rows(table: Table, settings: TextsSettings, notes: Counter[str]) -> list[Document]:
+def _rows(table: Table, settings: TextsSettings) -> list[Document]:
     """Texts of a table, one per row."""
     given = {name: getattr(settings, f"{name}_field") for name in _FIELDS}
     for what, field in given.items():
         if field:
             table.check_columns({what: field}, f"study.{what}_field=NAME says which column it is")
     found = {name: table.filled(field) for name, field in given.items() if field}
-    texts = [_newlines(str(text), notes) for text in found["text"]]
+    texts = [str(text) for text in found["text"]]
     names = found.get("id", [str(at) for at in range(1, len(texts) + 1)])
     spans: list[Spans] = [()] * len(texts)
     if settings.regions is not None and not is_delimiter(settings.regions):
@@ -238,19 +239,12 @@ def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[st
             f"({Set('study.encoding', 'utf-16-le')} for one)",
             source=path,
         )
-    return _newlines(text, notes)
-
-
-def _newlines(text: str, notes: Counter[str]) -> str:
-    if "\r" not in text:
-        return text
-    notes["texts whose lines end with a carriage return (Windows, old Mac); the ends were made \\n"] += 1
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
 
 
 def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> list[Document]:
     # the line ends of the file itself are no part of any text
-    lines = _text(content, path, settings, Counter()).split("\n")
+    lines = re.split("\r\n?|\n", _text(content, path, settings, Counter()))
     documents = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -264,9 +258,8 @@ def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Coun
             raise InputError(f"is {shown(record)}, should be an object with a text", source=where)
         given = {name: getattr(settings, f"{name}_field") for name in _FIELDS}
         found = {name: _field(record, field, f"{name}_field", where) for name, field in given.items() if field}
-        text = _newlines(found["text"], notes)
         name = found.get("id", f"{path.name}:{number}")
-        documents.append(Document(name, text, found.get("split", ALL), group=found.get("group")))
+        documents.append(Document(name, found["text"], found.get("split", ALL), group=found.get("group")))
     return documents
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 
+from shannon_game.estimators.display import INVISIBLE
 from shannon_game.estimators.documents import validate_documents_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
@@ -18,6 +21,13 @@ ALL = "all"
 """The split of documents that have none."""
 
 _LISTED = 3
+_ODD = {
+    "invisible characters": INVISIBLE,
+    "spaces other than U+0020": re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f]"),
+    "several spaces in a row": re.compile(r"(?<=\S)[ \t]{2,}(?=\S)"),
+    "spaces at an end": re.compile(r"\A[ \t]+|[ \t]+(?=[\r\n]*\Z)"),
+}
+"""What readers do not see and language models do."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class Document:
     group: str | None = None
     regions: tuple[tuple[int, int], ...] = ()
     """First character of each region of interest, and the one after its last."""
+    given: str | None = None
+    """The text before its line ends were changed."""
 
 
 def documents_study(
@@ -53,6 +65,15 @@ def documents_study(
     empty = [document.name for document in documents if not document.text.strip()]
     if not kept:
         raise InputError(f"holds no text ({len(documents)} read: {some_of(empty, _LISTED)})", source=source)
+    found += _odd_notes(kept)
+    changed = [document.name for document in kept if "\r" in document.text and document.tokens is None]
+    lines = (
+        "texts whose lines end with a carriage return (Windows, old Mac); the ends were made \\n, and start and stop "
+    )
+    found.append(
+        Note(f"{lines}are still those of the text given: {some_of(changed, _LISTED)}", len(changed), "warning")
+    )
+    kept = [_with_line_ends(document) for document in kept]
     whole = [_whole(document) for document in kept]
     repaired = sum(new.text != old.text for new, old in zip(whole, kept, strict=True))
     cut = sum("\ufffd" in document.text for document in whole)
@@ -69,6 +90,39 @@ def documents_study(
     study = _dataset(name, chosen, digests)
     add_notes(study, [Note("documents used", len(chosen)), *of_reader, *counting(*found)])
     return validate_documents_study(study)
+
+
+def _odd_notes(documents: Sequence[Document]) -> list[Note]:
+    """Where texts hold what their readers did not see; nothing is changed."""
+    places: dict[str, list[str]] = {}
+    for document in documents:
+        text = document.text
+        # of texts that came cut into tokens nobody can change a character
+        if document.tokens is not None:
+            continue
+        for kind, pattern in _ODD.items():
+            found = None if text.isascii() and kind in list(_ODD)[:2] else pattern.search(text)
+            if found:
+                code = f" (U+{ord(found[0][0]):04X})" if found[0][0] != " " else ""
+                places.setdefault(kind, []).append(f"{document.name} at {found.start()}{code}")
+        composed = unicodedata.normalize("NFC", text)
+        if composed != text:
+            at = next((at for at, pair in enumerate(zip(composed, text, strict=False)) if pair[0] != pair[1]), 0)
+            places.setdefault("accents apart from their letters (not NFC)", []).append(f"{document.name} at {at}")
+    why = "scored as given, at tens of bits a word under most models; take them out if readers saw none"
+    return [
+        Note(f"texts with {kind}, {why}: {some_of(where, _LISTED)}", len(where), "warning")
+        for kind, where in places.items()
+    ]
+
+
+def _with_line_ends(document: Document) -> Document:
+    """Make all ends of lines those of Unix; regions stay where they are in the text."""
+    text = document.text
+    if "\r" not in text or document.tokens is not None:
+        return document
+    regions = tuple((a - text.count("\r\n", 0, a), b - text.count("\r\n", 0, b)) for a, b in document.regions)
+    return replace(document, text=text.replace("\r\n", "\n").replace("\r", "\n"), regions=regions, given=text)
 
 
 def _whole(document: Document) -> Document:
@@ -113,6 +167,8 @@ def _dataset(name: str, documents: Sequence[Document], digests: Mapping[str, str
         coords={"document": objects([document.name for document in documents])},
         attrs={"name": name, "data_sha256": hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()},
     )
+    if any(document.given is not None for document in documents):
+        study["given"] = "document", objects([document.given or document.text for document in documents])
     groups = [document.group for document in documents if document.group is not None]
     if len(groups) == len(documents):
         study["group"] = "document", objects(groups)

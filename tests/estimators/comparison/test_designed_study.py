@@ -217,5 +217,5 @@ def test_the_whole_distribution_is_stored_unless_it_is_not_wanted() -> None:
     assert_allclose(study["reference_logprob"].sel(item=at[0], token=at[1]), study["target_logprob"].values[0, 0])
     assert_same_study(simulate(store_reference=False), study.drop_vars(["reference_logprob", "token"]))
     assert json.loads(study.attrs["design"])["n_draws"] == 6
-    with pytest.raises(InputError, match="store_reference: is 1, should be true or false"):
+    with pytest.raises(InputError, match="store_reference: is 1, should be True or False"):
         simulate(store_reference=1)

@@ -37,7 +37,9 @@ def test_a_good_study_is_returned_unchanged() -> None:
     assert all(validate_documents_study(study)[name].variable.equals(study[name].variable) for name in study.variables)
     assert document_tokens(study, 1) == ["Zürich\x00", " !"]
     plain = study.drop_vars(["token", "token_document"])
-    assert validate_documents_study(plain) is plain
+    read = validate_documents_study(plain)
+    assert all(read[name].variable.equals(plain[name].variable) for name in plain.variables)
+    assert validate_documents_study(read) is read
     with pytest.raises(InputError, match="token: is missing"):
         document_tokens(plain, 0)
 

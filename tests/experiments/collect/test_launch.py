@@ -38,11 +38,11 @@ def study() -> xr.Dataset:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"n_questions": 30}, r"experiment\.n_questions: is 30, and 'collect_demo' was launched with 4; give what it"),
-        ({"pay": {"base": 3.0}}, r"experiment\.pay\.base: is 3\.0, .* was launched with 0\.0"),
+        ({"n_questions": 30}, r"n_questions: is 30, and 'collect_demo' was launched with 4; give what it"),
+        ({"pay": {"base": 3.0}}, r"pay\.base: is 3\.0, .* was launched with 0\.0"),
         (
             {"n_questions": 9, "feedback": False},
-            r"is 9, .*; feedback is false, was true; .*experiment\.collection=NAME",
+            r"is 9, .*; feedback is false, was true; .*collection='NAME'",
         ),
     ],
 )
@@ -106,7 +106,7 @@ def test_visits_that_cannot_be_filled_are_refused_and_nothing_is_launched(
     with pytest.raises(InputError, match=r"lists\.short: a visit asks 5000 questions of cloze, and \d+ fit"):
         app(CollectSettings(**SMALL | {"n_questions": 5000}, lists={"short": texts[:1]}), study, database)
     drawn = chosen_contexts(study, CollectSettings(game="cloze", contexts=9))
-    with pytest.raises(InputError, match=r"lists\.B: names 'nowhere', .* set contexts to null"):
+    with pytest.raises(InputError, match=r"lists\.B: names 'nowhere', .* set contexts to None"):
         app(CollectSettings(**SMALL, contexts=9, lists={"B": ("nowhere",)}), drawn, database)
     with database.read() as transaction:
         assert not transaction.scalars(select(Study)).all()

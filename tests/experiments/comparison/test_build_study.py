@@ -304,6 +304,7 @@ class _Stub:
         self.name = name
         self.settings = ModelSettings(name=name, source="folder", path=name)
         self.vocab_size = len(tokenizer)  # type: ignore[arg-type]
+        self.special_ids = frozenset(tokenizer.all_special_ids)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return id(self)

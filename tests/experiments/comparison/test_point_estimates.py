@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from shannon_game import experiments
-from shannon_game.estimators.comparison import ItemTerms
+from shannon_game.estimators.comparison import ItemTerms, LogMeans
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.comparison.log_means import jackknife_log_mean
 from shannon_game.estimators.errors import InputError
@@ -210,8 +210,8 @@ def test_derived_columns_follow_from_the_replicates() -> None:
     assert result.warnings
 
 
-def a_pair(terms: ItemTerms) -> Any:
-    return terms, 1
+def a_pair(terms: ItemTerms) -> LogMeans:
+    return terms, 1  # type: ignore[return-value] - a mistake
 
 
 def test_a_log_mean_of_your_own_has_its_name_everywhere() -> None:

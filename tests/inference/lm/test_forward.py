@@ -135,6 +135,10 @@ def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branc
     # chains and trees each learn it once: 512 to 256 to 128 to 64
     assert 1 <= len(refused) <= 8
     assert "did not fit in memory" in caplog.text
+    # nor is it learnt anew for each part of a corpus
+    refused.clear()
+    after(model, sequences, branching=branching)
+    assert not refused
 
 
 @pytest.mark.parametrize(
