@@ -203,10 +203,12 @@ class Schema:
             problem = f"is missing; {' and '.join(marked) or dim} cannot be read without this coordinate"
             raise InputError(problem, source=source, field=name)
         number = study.variables[name].values if name in study else np.arange(n)
-        whole = np.array_equal(number, np.arange(n))
+        counted = np.array_equal(number, np.arange(n))
+        # where the last ones were cut the numbers still count, and what pointed to those is left
+        whole = counted and all((study.variables[each].values < n).all() for each in marked)
         if whole and name in study and len(marked) == len(along):
             return study
-        if not whole and (dim in self.ordered or np.unique(number).size < n):
+        if not counted and (dim in self.ordered or np.unique(number).size < n):
             right = f"0 to {n - 1}, in order; only the last can be cut" if dim in self.ordered else "different numbers"
             raise InputError(f"should hold {right}", source=source, field=name)
         for each in along:

@@ -119,3 +119,9 @@ def test_a_dropped_number_is_one_line() -> None:
     study = cloze.validate_cloze_study(cloze.examples.cloze_study())
     with pytest.raises(InputError, match="model_number"):
         cloze.validate_cloze_study(study.isel(model=[1]).drop_vars("model_number"))
+
+
+def test_a_prefix_leaves_no_position_beyond_it() -> None:
+    study = comparison.validate_comparison_study(comparison.examples.comparison_study())
+    with pytest.raises(InputError, match="response_candidate"):
+        gaps(study.isel(candidate=[0]))
