@@ -70,7 +70,7 @@ def test_a_killed_rehearsal_goes_on_by_the_same_command(tmp_path: Path) -> None:
 
 def test_a_rehearsal_writes_into_no_database_of_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    settings = CollectSettings(game=("cloze",), n_questions=3, training_rounds=0)
+    settings = CollectSettings(game=("cloze",), n_questions=3, training_rounds=0, attention_share=0)
     assert settings.url == "sqlite:///collect.sqlite"
     database = open_database(settings.url)
     player = Player(app(settings, collect_demo(), database), "cloze")
