@@ -27,7 +27,7 @@ from shannon_game.inference.own_folder import is_taken
 # settings below these keys name what a job reads; what it writes or keeps for later is no data
 _READ = ("study", "data", "models", "generator")
 _NOT_READ = {"name", "cache_dir"}
-# a quarter of a second each; of a larger one a change with size and time of change both kept is not seen
+# read whole each time; of a larger one a change with size and time of change both kept is not seen
 _SMALL_BYTES = 2**28
 # a folder with one of these is what a run or a sweep left
 _LEFT_BY_HYDRA = (".hydra", "multirun.yaml")

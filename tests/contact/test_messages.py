@@ -22,6 +22,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import _FUNCTIONS, Ask, Load, Set, for_command, quoted
 from shannon_game.experiments.harness.job import before
 from shannon_game.experiments.harness.shipped import _shipped
+from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.settings import setting_lines
 from tests.experiments.command import prepared
 
@@ -115,9 +116,9 @@ def test_what_settings_look_like() -> None:
 
 
 def test_checks_inside_settings_speak_to_their_reader() -> None:
-    assert (
-        "with source=smollm2 it is None" in said_of(lambda: sg.tvd(None, models={"a": {"path": "x"}}), "python") or True
-    )
+    for reader, none in (("python", "None"), ("command", "null")):
+        said = said_of(lambda: ModelSettings(name="a", source="folder"), reader)
+        assert f"path: is {none}; with source=folder it is" in said
     with pytest.raises(InputError, match=r"^experiment\.interval: is null, should be"):
         prepared("+exp=tvd", "study=cloze_simulated", "experiment.interval=null")
     with pytest.raises(InputError, match=r"^interval: is None, should be"):
