@@ -23,7 +23,8 @@ rng, study = np.random.default_rng(0), designed_simulated(n_items=40)
 data = participant_data(study.drop_dims("answer"), "slider")
 k0 = pm.draw(participant_model(participant_data(study, "slider"))["k0"], N_DRAWS, random_seed=1)
 model = participant_model(data, k0=1.0)
-law, log_target, _, slope, bias, noise, lapse, half = pm.draw(model.latent_inputs, N_DRAWS, random_seed=2)
+people = [model[name] for name in ("slope", "bias", "noise", "lapse", "half")]
+law, log_target, slope, bias, noise, lapse, half = pm.draw([*model.latent_inputs[:2], *people], N_DRAWS, random_seed=2)
 e, t, log_g = model.grid.e_values, model.grid.t_values, model.table.bin_log_g
 
 

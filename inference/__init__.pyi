@@ -2,6 +2,7 @@
 
 from . import api, bets, cloze, comparison, guesses, lm, posterior, rankings, store
 from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_matrix, fit_participants
+from .comparison.participant_posterior import whole_posterior
 from .examples import stand_in_posterior
 from .posterior.convergence import Convergence, check_convergence
 from .posterior.model_comparison import LooByGroup, comparison_table, loo_by
@@ -40,4 +41,5 @@ __all__ = [
     "save_posterior",
     "stand_in_posterior",
     "store",
+    "whole_posterior",
 ]

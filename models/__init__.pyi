@@ -22,6 +22,7 @@ from .comparison.calibration_data import favoured_outcomes as favoured_outcomes
 from .comparison.participant_data import participant_data as participant_data
 from .comparison.participants import ParticipantPriors as ParticipantPriors
 from .comparison.participants import participant_model as participant_model
+from .comparison.reports import REPORTS as REPORTS
 from .guesses.accuracy import accuracy_model as accuracy_model
 from .guesses.accuracy_data import accuracy_data as accuracy_data
 from .guesses.accuracy_priors import AccuracyPriors as AccuracyPriors

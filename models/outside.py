@@ -1,4 +1,4 @@
-"""Data of a model whose likelihood is a potential: what PyMC knows of observed variables and not of potentials."""
+"""What builders say of their models that PyMC has no place for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A standard deviation, and the parameters whose it is, by the names of their values.
+
+    ``centred`` parameters are Normal(0, spread), others are Normal(0, 1) and are multiplied by the spread.
+    """
+
+    log_sd: str
+    members: str
+    centred: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,3 +33,9 @@ class OutsideLikelihood:
     simulate: Callable[[Mapping[str, NDArray[Any]], np.random.Generator], Mapping[str, NDArray[Any]]]
     parameters: tuple[str, ...]
     dims: Mapping[str, tuple[str, ...]]
+    # the same from values of the prior, where what is summed out is drawn otherwise given the data
+    simulate_prior: Callable[[Mapping[str, NDArray[Any]], np.random.Generator], Mapping[str, NDArray[Any]]] | None = (
+        None
+    )
+    constant: Callable[[], Mapping[str, NDArray[Any]]] | None = None
+    mode: Any = None  # how PyTensor compiles what is asked of this model

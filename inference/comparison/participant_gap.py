@@ -111,9 +111,14 @@ class SharedBelief(Result):
         return count, mass, log_g, float(mean.max())
 
 
-def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
-    """Compute :math:`R_q(c)` of every draw at the temperatures c, shape (draw, item); nats."""
-    return belief.data.target_log_g + np.log(sum(belief.parts(temperature)))
+def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0, tail_factor: ArrayLike = 1.0) -> FloatArray:
+    """Compute :math:`R_q(c)` of every draw at the temperatures c, shape (draw, item); nats.
+
+    The belief on tokens never drawn nor answered is multiplied by `tail_factor`, () or (draw,).
+    """
+    asked, drawn, never = belief.parts(temperature)
+    total: FloatArray = asked + drawn + np.reshape(np.asarray(tail_factor, dtype=float), (-1, 1)) * never
+    return belief.data.target_log_g + np.log(total)
 
 
 def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:

@@ -19,29 +19,29 @@ from shannon_game.models.comparison.participants import ParticipantPriors, set_w
 _SCALES = (
     *("log_spread", "slope", "slope_change", "spread_slope", "ratio", "ratio_slope", "level", "target", "target_slope"),
     *("entropy_slope", "entropy_weight", "entropy_target"),
-    *("log_target_spread", "log_k0", "log_sd", "log_noise", "logit_lapse", "covariate"),
+    *("log_target_spread", "log_k0", "log_sd", "log_noise", "logit_lapse", "covariate", "bias_mean"),
 )
 
 
 def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typically: float = 0.3) -> list[str]:
-    """Name those who answer with the ends of the scale as a rule, where the others hardly do.
+    """Name those who answer anything: the ends of the scale as a rule, or 50%, where the others hardly do.
 
     The ends carry little of how strongly somebody believes: who always answers "99%" says only which option. The rule
     looks at how the scale is used, not at whether the answers were right, so that leaving somebody out by it does not
     select for the result. A share of answers in the lowest or the highest box above `mostly` is unusual if the median
-    participant's is below `typically`.
+    participant's is below `typically`; likewise a share in the box of one half.
     """
     for name, share in (("mostly", mostly), ("typically", typically)):
         if not 0 < share < 1:
             raise InputError(f"is {share}, should be between 0 and 1", field=name)
-    at_end = np.isin(data.row_box, (0, len(data.box_edges) - 1))
     n_answers = np.bincount(data.row_participant, minlength=data.participant.size)
-    n_ends = np.bincount(data.row_participant[at_end], minlength=data.participant.size)
-    there = np.flatnonzero(n_answers)
-    share_ends = n_ends[there] / n_answers[there]
-    if np.median(share_ends) >= typically:
-        return []
-    return [str(name) for name in data.participant[there[share_ends > mostly]]]
+    there, odd = np.flatnonzero(n_answers), np.zeros(data.participant.size, dtype=bool)
+    for boxes in ((0, len(data.box_edges) - 1), (data.half_box,)):
+        n_inside = np.bincount(data.row_participant, np.isin(data.row_box, boxes), data.participant.size)
+        inside = n_inside[there] / n_answers[there]
+        if np.median(inside) < typically:
+            odd[there[inside > mostly]] = True
+    return [str(name) for name in data.participant[odd]]
 
 
 def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors:
@@ -71,7 +71,6 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     if data.participant.size < 2:
         raise InputError("has one participant, without whom there is nothing", source=f"study {data.study!r}")
     model, whole, n = compiled.program.model, compiled.gaussian, 4 * max(n_draws // 4, 1)
-    inputs = compiled.program.wanted(whole.mode)
     seed = int(rng.integers(2**31))
 
     def gap(gaussian: Gaussian) -> FloatArray:
@@ -84,10 +83,13 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
         found: FloatArray = loss_gap(belief, temperature).mean(axis=1)
         return found
 
+    def wanted() -> list[FloatArray]:
+        return compiled.program.wanted(whole.mode)
+
     off = np.median(fit.gap_nats) - np.median(gap(whole))
     for number, name in enumerate(data.participant.tolist()):
         others = data.row_participant != number
-        set_windows(model, inputs, data=with_rows(data, others))
+        set_windows(model, wanted, data=with_rows(data, others))
         without = gap(replace(whole, mode=nearby_mode(compiled.program, whole))) + off
         yield WithoutOne(str(name), int((~others).sum()), without)
-    set_windows(model, inputs)
+    set_windows(model, wanted)

@@ -3,7 +3,7 @@ r"""A posterior's mode, the Gaussian around it, and PyMC's NUTS with the Gaussia
 For models of a hundred parameters whose likelihood takes milliseconds. With PyMC's own diagonal metric NUTS takes
 hundreds of gradients a draw on the participant model, with this one fifteen.
 
-The mode of a joint posterior is no good place for the spread of parameters that are alike (:class:`Spread`): with n of
+The mode of a joint posterior is no good place for the spread of parameters that are alike (a ``Spread``): with n of
 them, each known with precision :math:`\lambda_i` from the data, the density of the spread s alone is about
 
 .. math:: p(s) \, \max_b p(b, \ldots \mid s) \prod_i (s^{-2} + \lambda_i)^{-1/2},
@@ -35,6 +35,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.sampling import whole_or_not_at_all
 from shannon_game.inference.progress import advance, stage
+from shannon_game.models.outside import Spread
 
 QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; a call takes as long where the likelihood is one operation."""
@@ -57,18 +58,6 @@ class Gaussian:
     def points(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw parameters, (n, parameter)."""
         return self.mode + rng.normal(size=(n, self.mode.size)) @ self.directions.T
-
-
-@dataclass(frozen=True)
-class Spread:
-    """A standard deviation, and the parameters whose it is, by the names of their values.
-
-    ``centred`` parameters are Normal(0, spread), others are Normal(0, 1) and are multiplied by the spread.
-    """
-
-    log_sd: str
-    members: str
-    centred: bool = True
 
 
 class Program:

@@ -90,7 +90,9 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
         dims={
             name: tuple(map(str, dims.get(name, ())))[: term.type.ndim] for name, term in zip(names, terms, strict=True)
         },
-        function=compile_function(list(point.values()), terms, on_unused_input="ignore"),
+        function=compile_function(
+            list(point.values()), terms, on_unused_input="ignore", mode=None if outside is None else outside.mode
+        ),
     )
 
 
@@ -137,7 +139,7 @@ def complete(
     *,
     seed: int,
     n_prior: int = 500,
-    n_predictive: int = 500,
+    n_predictive: int | None = 500,
 ) -> InferenceData:
     """Add what the sampler leaves out to a posterior, in place.
 
@@ -150,7 +152,8 @@ def complete(
     n_prior : int
         Draws of the prior.
     n_predictive : int
-        About as many draws of the posterior, evenly spaced, get data drawn from them.
+        About as many draws of the posterior, evenly spaced, get data drawn from them; None is all, as ``az.loo_pit``
+        wants them.
 
     Returns
     -------
@@ -173,7 +176,7 @@ def complete(
     ((2, 8, 4), (1, 20, 4), (2, 5, 4))
     """
     for name, value in (("n_prior", n_prior), ("n_predictive", n_predictive)):
-        if value < 1:
+        if value is not None and value < 1:
             raise InputError(f"is {value}, should be at least 1", field=name)
     program = _model_of(model)
     outside = _outside(program)
@@ -184,7 +187,7 @@ def complete(
     with whole_or_not_at_all():
         rows = log_likelihood(program)
         found = {"log_likelihood": _dataset(rows.of_draws(posterior), rows.dims, posterior, program)}
-        known = thinned(posterior, n_predictive)
+        known = posterior if n_predictive is None else thinned(posterior, n_predictive)
         if outside is None:
             found |= _prior(program, n_prior, seed)
             found["posterior_predictive"] = _predicted(program, known, seed + 1)
@@ -193,13 +196,26 @@ def complete(
                 # nothing wanted here depends on the potentials
                 warnings.filterwarnings("ignore", message="The effect of Potentials")
                 drawn = pm.sample_prior_predictive(
-                    n_prior, model=program, var_names=outside.parameters, random_seed=seed
+                    n_prior,
+                    model=program,
+                    var_names=outside.parameters,
+                    random_seed=seed,
+                    compile_kwargs={} if outside.mode is None else {"mode": outside.mode},
                 )
             found["prior"] = group(drawn, "prior")
-            for name, draws, at in (("prior", found["prior"], seed), ("posterior", known, seed + 1)):
-                found[f"{name}_predictive"] = _simulated(outside, program, draws, np.random.default_rng(at))
-            observed = {name: (outside.dims[name], values) for name, values in outside.observed().items()}
-            found["observed_data"] = xr.Dataset(observed, coords=_coords(program, observed.values()))
+            of_prior = outside.simulate_prior or outside.simulate
+            for name, draws, at, by in (
+                ("prior", found["prior"], seed, of_prior),
+                ("posterior", known, seed + 1, outside.simulate),
+            ):
+                found[f"{name}_predictive"] = _simulated(outside, program, draws, np.random.default_rng(at), by)
+            for name, values in (
+                ("observed_data", outside.observed()),
+                ("constant_data", (outside.constant or dict)()),
+            ):
+                own = {one: (outside.dims[one], value) for one, value in values.items()}
+                if own:
+                    found[name] = xr.Dataset(own, coords=_coords(program, own.values()))
     add_groups(idata, found)
     return add_model_data(idata, program)
 
@@ -229,11 +245,17 @@ def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int) -> xr.Dataset:
     return merged
 
 
-def _simulated(outside: OutsideLikelihood, model: pm.Model, draws: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
+def _simulated(
+    outside: OutsideLikelihood,
+    model: pm.Model,
+    draws: xr.Dataset,
+    rng: np.random.Generator,
+    simulate: Callable[..., Mapping[str, NDArray[Any]]],
+) -> xr.Dataset:
     values = _draws_of(draws, outside.parameters)
     shape = (draws.sizes["chain"], draws.sizes["draw"])
     points = zip(*(value.reshape(-1, *value.shape[2:]) for value in values), strict=True)
-    found = [outside.simulate(dict(zip(outside.parameters, point, strict=True)), rng) for point in points]
+    found = [simulate(dict(zip(outside.parameters, point, strict=True)), rng) for point in points]
     stacked = {name: np.stack([one[name] for one in found]) for name in found[0]}
     return _dataset(
         {name: value.reshape(*shape, *value.shape[1:]) for name, value in stacked.items()}, outside.dims, draws, model

@@ -53,6 +53,10 @@ class ParticipantData:
     n_answers: IntArray  # free answers; those that were the target; those whose token the study does not know
     target_answers: IntArray
     other_answers: IntArray
+    # (answer,): free answers; positions along ``token``, -1 for the target and -2 for a token the study does not know
+    answer_item: IntArray
+    answer_token: IntArray
+    answer_participant: NDArray[np.str_]
     token_item: IntArray  # (token,): tokens other than the target that were compared or answered
     token_log_g: FloatArray
     token_answers: IntArray
@@ -72,6 +76,7 @@ class ParticipantData:
     row_low: FloatArray  # log-odds of the target between which the report was made
     row_high: FloatArray
     box_edges: FloatArray  # (box, 2): lower and upper log-odds
+    box_value: FloatArray  # (box,): the values of the scale
     half_box: int  # the box that holds a probability of one half
     n_other_reference: int  # reports that compare two candidates; they are left out
     # draws of the generator that were shown beside the target and were this token, or the target itself
@@ -157,6 +162,8 @@ def participant_data(  # noqa: PLR0915
     if player is not None:  # it says the same however often it is asked
         row_token, first = np.unique(row_token, return_index=True)
         used = used[first]
+    answer_token = np.where(answer_code == TARGET_POSITION, -1, -2)
+    answer_token[named] = of_key[of_key.size - named.sum() :]
     order = np.argsort(row_token, kind="stable")
     row_token, used = row_token[order], used[order]
 
@@ -204,6 +211,11 @@ def participant_data(  # noqa: PLR0915
         n_answers=by_item(np.ones(answered.size, dtype=bool)),
         target_answers=by_item(answer_code == TARGET_POSITION),
         other_answers=by_item(answer_code == NOT_A_CANDIDATE),
+        answer_item=place[answered].astype(np.intp),
+        answer_token=answer_token.astype(np.intp),
+        answer_participant=study["answer_participant"].values.astype(str)[: answered.size]
+        if answered.size
+        else people[:0],
         token_item=token[:, 0].astype(np.intp),
         token_log_g=token_log_g,
         token_answers=np.bincount(of_key[of_key.size - named.sum() :], minlength=len(token)).astype(np.intp),
@@ -219,6 +231,7 @@ def participant_data(  # noqa: PLR0915
         row_low=np.ascontiguousarray(low),
         row_high=np.ascontiguousarray(high),
         box_edges=box_edges,
+        box_value=np.asarray(scheme.values, dtype=float),
         half_box=half_box,
         n_other_reference=int((differ & (reference != TARGET_POSITION)).sum()),
         token_shown=token_shown.astype(np.intp),

@@ -2,28 +2,31 @@ r"""Participants as noisy, miscalibrated, rounded views of one belief, which sum
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import shared
 from scipy.special import gammaln
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.models.comparison.latent_words import Items, LatentWords, Reports, Words
 from shannon_game.models.comparison.participant_data import ParticipantData
+from shannon_game.models.comparison.reports import Asked, People, ReportLikelihood, player, report_likelihood
 from shannon_game.models.priors import check_priors
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-_PLAYER_NOISE = 0.125
-"""Nats; what the grid of log-ratios cannot tell from an exact report."""
 _KEPT = 1e-4
 """Part of the largest probability below which a place of a grid is left out, beside a margin."""
+_LEAST_CHANCE = 1e-30
+_FAR = 1e4
 _LAW_BIN_NATS = 0.5
 _ENTROPY_CLASSES = 3
 RATIOS, LEVELS = np.arange(-3.0, 4.5), np.arange(-9.0, 2.0, 2.0)
@@ -114,6 +117,10 @@ class ParticipantPriors:
         Median of the lapse rate, and standard deviation of its logit.
     half_alpha, half_beta : float
         Beta prior of the share of lapses that are "50%".
+    lapse_sd : float
+        Median of the standard deviation over participants of the lapse rate's logit, where each has one.
+    bias_mean : float
+        Standard deviation of the mean of the biases, where it is a parameter, nats.
     covariate : float
         Standard deviation of the effect of a covariate of participants on ln slope, bias and ln noise.
     form : float
@@ -148,6 +155,8 @@ class ParticipantPriors:
     logit_lapse: float = 0.7
     half_alpha: float = 2.0
     half_beta: float = 2.0
+    lapse_sd: float = 1.0
+    bias_mean: float = 0.25
     covariate: float = 0.5
     form: float = 0.1
     uninformed: float = 1.2
@@ -163,6 +172,8 @@ def participant_model(
     k0: float | None = None,
     covariates: pd.DataFrame | None = None,
     grid: Grid = GRID,
+    report: str | ReportLikelihood = "linear",
+    law: Law | None = None,
 ) -> pm.Model:
     """Build the participant model; docs/mathematics/participant_model.md has it.
 
@@ -186,12 +197,19 @@ def participant_model(
         Columns of numbers by participant, whose effects on ln slope, bias and ln noise are parameters; see
         :func:`shannon_game.inference.comparison.participant_fit.design_matrix`.
 
+    report : str or callable
+        How reports come from the belief's log-odds: a name of :data:`~shannon_game.models.comparison.reports.REPORTS`,
+        or a function of yours as that module describes.
+    law : callable, optional
+        Law of words' log-ratios: a function of their ln g, (bin,), of their items' entropy less its mean, (bin,), of
+        the priors and of the grid of log-ratios, (e,), that gives probabilities, (bin, e).
+
     Returns
     -------
     pymc.Model
-        Dims ``participant`` and ``covariate``. Its log-likelihood is the potential ``likelihood``; ``latent_words`` is
-        the operation, ``latent_inputs`` are its inputs; ``words_data`` is `data`, ``grid`` and ``table`` its grids and
-        constants.
+        Dims ``participant`` and ``covariate``. Its log-likelihood is the potential ``likelihood``; ``outside`` says to
+        :func:`shannon_game.inference.complete` what it is of. ``latent_words`` is the operation, ``latent_inputs`` are
+        its inputs; ``words_data`` is `data`, ``grid`` and ``table`` its grids and constants.
 
     Examples
     --------
@@ -210,25 +228,92 @@ def participant_model(
         raise InputError(f"is {k0}, should be a positive number", field="k0")
     grid = grid.reaching(data)
     table = _Table.of(data, grid)
+    people = report_likelihood(report)
     names = [] if covariates is None else [str(name) for name in covariates]
-    with pm.Model(
-        coords={"participant": data.participant, "covariate": names, "ratio": RATIOS, "level": LEVELS}
-    ) as model:
-        law = _law(table, p, grid)
+    coords = {"participant": data.participant, "covariate": names, "ratio": RATIOS, "level": LEVELS}
+    coords |= {"item": data.item, "report": data.row_response, "answer": single_answers(data)}
+    with pm.Model(coords=coords) as model:
+        of_words = (law or johnson_law)(table.bin_log_g, table.entropy[table.bin_class], p, grid)
         target = _target(data.target_log_g, table.entropy[table.item_class], p, grid)
-        people = _player() if data.is_player else _people(data, p, k0, covariates)
-        quiet = _unanswered(law, table) if data.has_answers else pt.zeros((data.item.size, 1))
+        who = People(data.participant.size, p, None if data.is_player else _log_k0(p, k0), _centred(data, covariates))
+        probability = (player if data.is_player else people)(who)
+        quiet, never = _unanswered(of_words, table) if data.has_answers else (pt.zeros((data.item.size, 1)), None)
         words = LatentWords(*words_of(data, grid))
-        inputs = [law, target, quiet, *people]
-        pm.Potential("likelihood", words(*inputs)[0])  # type: ignore[index]
-    model.latent_words, model.latent_inputs = words, inputs
-    model.grid, model.words_data, model.table = grid, data, table
+        rows = {name: _shared(value, f"report_{name}") for name, value in row_values(data, words).items()}
+        here = _asked(rows, len(data.box_edges))
+        inputs = [of_words, target, quiet, pt.maximum(probability(here), _LEAST_CHANCE)]
+        found: Any = words(*inputs)
+        pm.Potential("likelihood", found[0])
+        at = _shared(np.zeros(data.row_box.size), "drawn_log_odds")
+        low, high = np.clip(data.box_edges, -_FAR, _FAR).T
+        half = (np.arange(low.size) == data.half_box).astype(float)
+        boxes = probability(replace(here, log_odds=at[:, None], low=low, high=high, at_half=half))
+    model.latent_words, model.latent_inputs, model.report_rows = words, inputs, rows
+    model.grid, model.words_data, model.table, model.spreads = grid, data, table, tuple(who.spreads)
+    model.box_chance, model.drawn_log_odds, model.report_name = boxes, at, getattr(people, "__name__", str(people))
+    model.pointwise = _pointwise(found, data, table, never)
     return model
 
 
-def _law(table: _Table, p: ParticipantPriors, grid: Grid) -> Any:
-    """Law of e on its grid for every bin of ln g and of the item's entropy, (bin, e)."""
-    log_g, entropy = table.bin_log_g, table.entropy[table.bin_class]
+Law = Callable[[FloatArray, FloatArray, ParticipantPriors, Grid], Any]
+
+
+def _log_k0(p: ParticipantPriors, k0: float | None) -> Any:
+    log_k0 = pm.Normal("log_k0", 0, p.log_k0) if k0 is None else pt.log(pm.Data("scale", np.float64(k0)))
+    pm.Deterministic("k0", pt.exp(log_k0))
+    return log_k0
+
+
+def _centred(data: ParticipantData, covariates: pd.DataFrame | None) -> FloatArray | None:
+    if covariates is None or data.is_player:
+        return None
+    x: FloatArray = covariates.loc[data.participant.tolist()].to_numpy(float)
+    centred: FloatArray = x - x.mean(axis=0)
+    return centred
+
+
+def _shared(value: Any, name: str) -> Any:
+    """What windows move: no data of the model, which belong to the posterior."""
+    return shared(value, name=name)  # type: ignore[no-untyped-call]
+
+
+def row_values(data: ParticipantData, op: LatentWords) -> dict[str, Any]:
+    """Arrays by report, within the windows of the operation: what :class:`~.reports.Asked` is made of."""
+    values = {"log_odds": op.reports.log_odds, "place": op.items.step * np.arange(op.widest), "low": data.row_low}
+    values |= {"high": data.row_high, "at_half": (data.row_box == data.half_box).astype(float)}
+    ratio = data.target_log_g[data.row_item] - data.token_log_g[data.row_token]
+    return values | {"person": data.row_participant.astype(np.int64), "log_g_ratio": ratio}
+
+
+def _asked(rows: dict[str, Any], n_boxes: int) -> Asked:
+    columns = {name: rows[name][:, None] for name in ("low", "high", "at_half", "log_g_ratio")}
+    log_odds = rows["log_odds"][:, None] + rows["place"]
+    return Asked(log_odds=log_odds, person=rows["person"], n_boxes=n_boxes, **columns)
+
+
+def single_answers(data: ParticipantData) -> IntArray:
+    """Answers that can be left out one by one: those on items with another one."""
+    return np.flatnonzero(data.n_answers[data.answer_item] > 1)
+
+
+def _pointwise(found: Any, data: ParticipantData, table: _Table, never: Any) -> dict[str, Any]:
+    """Log-probability of each report and answer given the rest of its item, and of every item, given what all share."""
+    terms = {"reports": -pt.log(found[4].sum(axis=1)), "items": found[5]}
+    if not (kept := single_answers(data)).size:
+        return terms
+    item, token = data.answer_item[kept], data.answer_token[kept]
+    both = [data.token_log_g - pt.log(found[6]), data.target_log_g - pt.log(found[7])]
+    named = pt.concatenate(both)  # type: ignore[no-untyped-call]
+    by_token = named[np.where(token >= 0, token, data.token_item.size + item)]
+    if never is not None and (token < -1).any():
+        # the inverse of the rate of answers on tokens never drawn, under the posterior of ln lambda
+        other = -pt.log((found[3] * pt.exp(-table.log_lambda) / (never + 1e-30)).sum(axis=1))
+        by_token = pt.switch(token < -1, other[item], by_token)
+    return terms | {"answers": by_token - np.log(data.n_answers[item] - 1)}
+
+
+def johnson_law(log_g: FloatArray, entropy: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
+    """Law of e on its grid for every bin of ln g and of the item's entropy, (bin, e); the default."""
     spread = pm.LogNormal("spread", np.log(p.spread), p.log_spread)
     slope = pm.Normal("law_slope", 0, p.slope)
     common = pm.Normal("law_slope_common", 0, p.slope_change)
@@ -271,51 +356,20 @@ def _target(log_g: FloatArray, entropy: FloatArray, p: ParticipantPriors, grid: 
     return log_density - pt.log(pt.exp(log_density).sum(axis=1, keepdims=True))
 
 
-def _people(data: ParticipantData, p: ParticipantPriors, k0: float | None, covariates: pd.DataFrame | None) -> Any:
-    """Slope, bias and noise of every participant, lapse rate, and share of lapses at one half."""
-    n = data.participant.size
-    log_k0 = pm.Normal("log_k0", 0, p.log_k0) if k0 is None else pt.log(pm.Data("scale", np.float64(k0)))
-    pm.Deterministic("k0", pt.exp(log_k0))
-    log_noise = pm.Normal("log_noise", np.log(p.noise), p.log_noise)
-    log_slope, bias, noise = log_k0 * np.ones(n), np.zeros(n), log_noise * np.ones(n)
-    if n > 1:
-        slope_sd, bias_sd, noise_sd = (
-            pm.LogNormal(name, np.log(median), p.log_sd)
-            for name, median in (("slope_sd", p.slope_sd), ("bias_sd", p.bias_sd), ("noise_sd", p.noise_sd))
-        )
-        log_slope = log_k0 + pm.ZeroSumNormal("log_slope", slope_sd, dims="participant")
-        bias = pm.Normal("bias_own", 0, bias_sd, dims="participant")
-        noise = log_noise + noise_sd * pm.Normal("noise_own", 0, 1, dims="participant")
-    if covariates is not None:
-        x = covariates.loc[data.participant.tolist()].to_numpy(float)
-        x = x - x.mean(axis=0)
-        by_slope, by_bias, by_noise = (
-            pm.Normal(f"{name}_effect", 0, p.covariate, dims="covariate") for name in ("slope", "bias", "noise")
-        )
-        log_slope, bias, noise = log_slope + x @ by_slope, bias + x @ by_bias, noise + x @ by_noise
-    slope = pm.Deterministic("slope", pt.exp(log_slope), dims="participant")
-    bias = pm.Deterministic("bias", pt.as_tensor(bias), dims="participant")
-    noise = pm.Deterministic("noise", pt.exp(noise), dims="participant")
-    logit_lapse = pm.Normal("logit_lapse", np.log(p.lapse / (1 - p.lapse)), p.logit_lapse)
-    lapse = pm.Deterministic("lapse", pm.math.sigmoid(logit_lapse))
-    return slope, bias, noise, lapse, pm.Beta("half", p.half_alpha, p.half_beta)
+def _unanswered(law: Any, table: _Table) -> tuple[Any, Any]:
+    """Log-likelihood of free answers on an item's other tokens, of which nearly all got none, (item, lambda).
 
-
-def _player() -> Any:
-    """A language model, which has no noise, bias or lapses."""
-    return tuple(pt.as_tensor(value) for value in (np.ones(1), np.zeros(1), np.full(1, _PLAYER_NOISE), 1e-6, 0.5))
-
-
-def _unanswered(law: Any, table: _Table) -> Any:
-    """Log-likelihood of free answers on an item's other tokens, of which nearly all got none, (item, lambda)."""
+    And, where some got any, the expected belief on tokens never drawn but for lambda, (item, lambda).
+    """
     silent = _by_bin(table.silence, law)
     found = pt.dot(table.count, pt.log(silent))  # type: ignore[no-untyped-call]
+    mass = None
     if table.other_answers.any():
         # an answer that is no candidate is one of the tokens never drawn, whose expected belief stands for it
         tilted = _by_bin(table.silence * np.exp(table.e), law) / silent
         mass = pt.dot(table.never_drawn, tilted)  # type: ignore[no-untyped-call]
         found = found + table.other_answers[:, None] * (table.log_lambda + pt.log(mass + 1e-30))
-    return found
+    return found, mass
 
 
 def _by_bin(table: FloatArray, law: Any) -> Any:
@@ -433,40 +487,67 @@ def words_of(
         answers_first=answers_first[:-1].astype(np.intp),
     )
     starts = float(e[0]), float(grid.t_values[0])
-    items = Items(t_first, t_size, z_first, z_size, *starts, grid.step, _target_answers(data, grid, log_lambda))
-    middle = data.row_box == data.half_box
+    answers, inverse = _target_answers(data, grid, log_lambda), np.zeros(log_lambda.size)
+    if data.n_answers.any():
+        inverse = np.exp(-log_lambda)
+    items = Items(t_first, t_size, z_first, z_size, *starts, grid.step, answers, inverse)
+    token, of = data.row_token, data.row_item
+    least = starts[1] - starts[0] + (t_first[of] - e_first[token] - e_size[token] + 1) * grid.step
     reports = Reports(
-        first=np.searchsorted(data.row_token, np.arange(n_words + 1)).astype(np.intp),
-        participant=data.row_participant,
-        low=data.row_low,
-        high=data.row_high,
-        log_g_ratio=data.token_log_g[data.row_token] - data.target_log_g[data.row_item],
-        at_half=middle,
-        n_boxes=len(data.box_edges),
+        first=np.searchsorted(token, np.arange(n_words + 1)).astype(np.intp),
+        log_odds=least + data.target_log_g[of] - data.token_log_g[token],
     )
     return words, items, reports
 
 
 def set_windows(
-    model: pm.Model, inputs: list[Any], margin_nats: float = 0.75, *, data: ParticipantData | None = None
+    model: pm.Model,
+    wanted: Callable[[], list[Any]],
+    margin_nats: float = 0.75,
+    *,
+    data: ParticipantData | None = None,
 ) -> None:
-    """Restrict every word and item to the part of the grids that matters at values of ``model.latent_inputs``.
+    """Restrict every word and item to the part of the grids that matters.
 
-    `margin_nats` are kept on both sides of the part with a ten-thousandth of the largest probability; `data` are other
-    reports on the words of the model.
+    Parameters
+    ----------
+    wanted : callable
+        Gives the values of ``model.latent_inputs`` somewhere; it is called once the grids are whole.
+    margin_nats : float
+        What is kept on both sides of the part with a ten-thousandth of the largest probability. Probabilities of single
+        reports given the others need 3.
+    data : ParticipantData, optional
+        Other reports on the words of the model.
     """
     data, grid, op = data or model.words_data, model.grid, model.latent_words
-    op.words, op.items, op.reports = words_of(data, grid)
+
+    def put(**windows: Any) -> None:
+        op.words, op.items, op.reports = words_of(data, grid, **windows)
+        for name, value in row_values(data, op).items():
+            model.report_rows[name].set_value(value)
+        model.drawn_log_odds.set_value(np.zeros(data.row_box.size))
+
+    put()
     marginal = np.zeros((data.token_item.size, grid.e_values.size))
-    _, _, by_target, by_quiet, *_ = op.values(*inputs, marginal=marginal)
+    _, _, by_target, by_quiet, *_ = op.values(*wanted(), marginal=marginal)
     margin = round(margin_nats / grid.step)
-    op.words, op.items, op.reports = words_of(
-        data,
-        grid,
-        e_window=_window(marginal, margin),
-        t_window=_window(by_target, margin),
-        z_window=_window(by_quiet, 1),
-    )
+    put(e_window=_window(marginal, margin), t_window=_window(by_target, margin), z_window=_window(by_quiet, 1))
+
+
+def law_words(model: pm.Model, inputs: list[Any], seed: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Draw the grid places of every item's t and of every word's e from their laws, whatever was reported."""
+    law, log_target = (np.asarray(one, dtype=float) for one in inputs[:2])
+    rng = np.random.default_rng(seed)
+    t = drawn_places(np.exp(log_target - log_target.max(axis=1, keepdims=True)), rng)
+    return t, np.zeros(t.size, dtype=np.intp), drawn_places(law[model.table.token_bin], rng)
+
+
+def drawn_places(probability: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw a place from every row of probabilities, which need not sum to one."""
+    total = probability.cumsum(axis=1)
+    below = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1)
+    found: IntArray = np.minimum(below, probability.shape[1] - 1)
+    return found
 
 
 def _window(probability: FloatArray, margin: int) -> tuple[IntArray, IntArray]:

@@ -21,6 +21,7 @@ from shannon_game.experiments.comparison.human_loss.rows import (
     NO_ROUNDING,
     PRIOR_FACTORS,
     PRIORS,
+    SHARED_BIAS,
     WITHOUT,
     Case,
     LossRows,
@@ -29,9 +30,12 @@ from shannon_game.experiments.comparison.human_loss.rows import (
 from shannon_game.experiments.comparison.human_loss.sentences import sentences
 from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants, whole_posterior
+from shannon_game.inference.comparison.participant_checks import alarms
 from shannon_game.inference.comparison.participant_fit import REPORTED
 from shannon_game.inference.comparison.participant_sensitivity import scaled_priors, unusual_participants
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.progress import advance
 from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
@@ -77,9 +81,12 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     grid: str | None = None
     """Name of the rounding whose values participants could report; null takes the scale that a simulated design names,
     else those of ``rounding``."""
+    report: Literal["linear", "shared_bias", "pulled", "prospect", "own_lapses", "equation_6"] = "linear"
+    """How people's reports come from their log-odds. Beside ``linear``, free answers get a row with a bias that all
+    share (``shared_bias``), and the report quotes the hull of both intervals."""
     leave_out: Literal["auto"] | Names = "auto"
     """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
-    scale where the others have few there; [] makes no second analysis."""
+    scale, or at 50%, where the others have few there; [] makes no second analysis."""
     people: Text | None = None
     """Formula of what ln slope, bias and ln noise of participants depend on, such as "age + expertise": variables of
     the study's responses that every participant has one value of; covariates.csv has their effects."""
@@ -119,7 +126,8 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     cases += _people_cases(study, settings) if HUMAN in players else []
     with bayes.several_fits(len(cases), settings.sampler):
         fits = {case.name: fit for case in cases if (fit := _fit(case, settings)) is not None}
-        made = LossRows(study, control, settings, fits)
+        posteriors = _posteriors(cases, fits, settings)
+        made = LossRows(study, control, settings, fits, _alarms(cases, fits, settings))
         rows = list(made.rows(cases))
     table = made.table(rows)
     dataset = made.dataset(rows, table)
@@ -132,9 +140,31 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         text=sentences(table, dataset),
         warnings=(*bayes.unconverged(found), *made.problems, *_left_out(cases)),
         gate_failed=bayes.gate_failed(settings, {name: one for name, one in found.items() if PRIORS not in name}),
-        posteriors={case.file: fits[case.name].idata for case in cases if case.file and settings.save_posterior},
+        posteriors=posteriors,
         on_screen=main_rows(table)[list(_ON_SCREEN)].rename(columns=lambda name: _NAMES.get(name, name)),
     )
+
+
+def _posteriors(
+    cases: list[Case], fits: dict[str, ParticipantFit], settings: HumanLossSettings
+) -> dict[str, InferenceData]:
+    """Posteriors of people with all groups, by the names of their files."""
+    if not settings.save_posterior:
+        return {}
+    return {
+        case.file: whole_posterior(fits[case.name], seed=bayes.sampler_seed(settings.seed, f"predictive {case.name}"))
+        for case in cases
+        if case.file
+    }
+
+
+def _alarms(cases: list[Case], fits: dict[str, ParticipantFit], settings: HumanLossSettings) -> dict[str, list[str]]:
+    """What the checks of people say of the main fits, by the names of their cases."""
+    return {
+        case.name: alarms(case.data, fits[case.name].idata, rng_for(settings.seed, f"checks {case.name}"))
+        for case in cases
+        if case.file
+    }
 
 
 def _left_out(cases: list[Case]) -> list[str]:
@@ -152,8 +182,12 @@ def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Ca
     data = participant_data(study, _grid(study, settings))
     first, *others = _anchors(settings, data.has_answers)
     left_out = unusual_participants(data) if settings.leave_out == "auto" else settings.leave_out
-    everyone = Case(EVERYONE, data, anchor=first, covariates=_covariates(study, settings.people))
+    everyone = Case(
+        EVERYONE, data, anchor=first, covariates=_covariates(study, settings.people), report=settings.report
+    )
     yield everyone
+    if first.name == "answers" and settings.report == "linear":
+        yield replace(everyone, what=SHARED_BIAS, report=SHARED_BIAS)
     if left_out:
         yield replace(everyone, what=WITHOUT, data=without_participants(data, left_out), left_out=left_out)
     for anchor in others:
@@ -204,6 +238,7 @@ def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
                 case.data,
                 anchor=case.anchor,
                 covariates=case.covariates,
+                report=case.report,
                 priors=settings.priors if factor is None else scaled_priors(settings.priors, factor),
                 thresholds=settings.gate,
                 retries=_RETRIES,

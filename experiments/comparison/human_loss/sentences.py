@@ -10,7 +10,15 @@ import xarray as xr
 
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison.human_loss.figures import exact_gaps
-from shannon_game.experiments.comparison.human_loss.rows import OUTCOMES, PEOPLE, PLAYERS, PRIORS, WITHOUT_ONE
+from shannon_game.experiments.comparison.human_loss.rows import (
+    OUTCOMES,
+    PEOPLE,
+    PLAYERS,
+    PRIORS,
+    SHARED_BIAS,
+    WITHOUT,
+    WITHOUT_ONE,
+)
 from shannon_game.experiments.harness.figures import finite_range, player_label
 from shannon_game.experiments.harness.settings import rows_of
 
@@ -19,9 +27,8 @@ _SCALE = {
     "outcomes": "the assumption that the shared belief is calibrated, as which token was true fixes its scale",
     "assumed": "an assumed scale of reports",
 }
-_SHARED_BIAS = (
-    "A bias toward the target that everybody shares could hide a disagreement: 0.1 nats of it move the gap by about "
-    "0.1 nats."
+_BIAS = (
+    "No check can see a bias toward the target that everybody shares: 0.1 nats of it move the gap by about 0.1 nats."
 )
 
 
@@ -47,17 +54,39 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     main = rows_of(people)[0]
     fits = people.loc[(people["method"] == PEOPLE) & people["converged"].astype(bool), "perplexity_median"]
     low, high = finite_range(fits, [main.perplexity_median])
+    tried = (
+        ""
+        if low == high
+        else f" Under the scales, participants and priors tried, its median is {low:.4g} to {high:.4g}."
+    )
     known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
     # without free answers the noise of reports says nothing of how much more people lose one by one
     private = main.one_by_one_most_median_nats - main.gap_median_nats
     most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
-    return (
-        f"**People's shared belief has a perplexity of {main.perplexity_median:.4g} per token "
-        f"[{main.perplexity_posterior_lower:.4g}, {main.perplexity_posterior_upper:.4g}]**{_failed(main)} on these "
-        f"{main.n_items} items ({dataset.attrs['interval']:.0%} interval{known}). Under all scales, participants and "
-        f"priors tried, its median is from {low:.4g} to {high:.4g}. A single person loses as much as the shared "
-        f"belief or more, {most if np.isfinite(private) else 'by how much these answers cannot tell'}."
+    rings = f"**The model is wrong about these people: {main.alarms}.** " if main.alarms else ""
+    without = "".join(
+        f" Without {row.left_out} it is {row.perplexity_median:.4g} [{row.perplexity_posterior_lower:.4g}, "
+        f"{row.perplexity_posterior_upper:.4g}]{_failed(row)}."
+        for row in rows_of(people[people["what"] == WITHOUT])
     )
+    both = people[people["what"].isin([SHARED_BIAS]) | (people.index == people.index[0])]
+    ends = f"{both['perplexity_posterior_lower'].min():.4g}", f"{both['perplexity_posterior_upper'].max():.4g}"
+    about = f"{_failed(main)} on these {main.n_items} items ({dataset.attrs['interval']:.0%} interval{known})."
+    single = "A single person loses as much as the shared belief or more,"
+    if not np.isfinite(private):
+        return (
+            f"{rings}**Comparisons alone put the perplexity of people's shared belief between {' and '.join(ends)} per "
+            f"token**{about} They do not say where: how much of the belief is on tokens never drawn is not known to a "
+            f"factor of e.{without} {single} by how much these answers cannot tell."
+        )
+    said = f"{main.perplexity_median:.4g} per token [{', '.join(ends)}]"
+    for row in rows_of(both[both["what"] == SHARED_BIAS]):
+        about += (
+            f" That is the hull of two: without a bias that all share [{main.perplexity_posterior_lower:.4g}, "
+            f"{main.perplexity_posterior_upper:.4g}], with one {row.perplexity_median:.4g} "
+            f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}."
+        )
+    return f"{rings}**People's shared belief has a perplexity of {said}**{about}{without}{tried} {single} {most}."
 
 
 def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
@@ -69,9 +98,10 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
         f"the belief on tokens never drawn. Its gap of {_ends(main, 'gap')} nats is "
         f"{', '.join(_beside(people.iloc[0], name, gap) for name, gap in exact_gaps(dataset).items())}.",
         *(
-            f"The outcomes' scale{_failed(row)} {row.agreement} that of the free answers. {_SHARED_BIAS}"
+            f"At the temperature at which it fits the outcomes best its gap is {_ends(row, 'gap')} nats{_failed(row)}."
             for row in outcomes
         ),
+        _BIAS,
         f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} of "
         f"the items, whatever the scale{measured}.",
     ]

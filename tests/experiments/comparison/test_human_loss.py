@@ -65,7 +65,7 @@ def designed() -> tuple[xr.Dataset, ExperimentResult, ParticipantFit]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FIT, remember)
         result = experiments.human_loss(study, **AGED)
-    (fit,) = fits
+    fit, _ = fits
     return study, result, fit
 
 
@@ -128,20 +128,22 @@ def test_files_and_the_design_after_them(compared: tuple[xr.Dataset, ExperimentR
 @pytest.mark.mcmc
 def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit]) -> None:
     study, result, fit = designed
-    assert result.table["what"].tolist() == ["everyone", "outcomes", "scaled bridge"]
-    everyone, outcomes, bridge = (result.table.iloc[at] for at in range(3))
+    assert result.table["what"].tolist() == ["everyone", "shared_bias", "outcomes", "scaled bridge"]
+    everyone, shared, outcomes, bridge = (result.table.iloc[at] for at in range(4))
     assert (everyone["anchor"], outcomes["anchor"]) == ("answers", "outcomes")
     assert_allclose(everyone["true_gap_nats"], outcomes["true_gap_nats"])
-    # whether the scales differ is said of the outcomes alone, by whether their interval holds that of the answers
-    assert everyone["agreement"] == bridge["agreement"] == ""
-    assert outcomes["agreement"] in {"does not contradict", "does NOT agree with"}
+    # people who share a belief ring no check
+    assert everyone["alarms"] == outcomes["alarms"] == bridge["alarms"] == ""
     found = scaled_bridge(study_pool(study)[0])
     assert_allclose(bridge["gap_median_nats"], found.gap_nats)
     assert_allclose(bridge["k0_median"], found.slope)
     slope = study["true_slope"].sel(participant_truth=np.unique(study["participant"].values))
     assert_allclose(everyone["k0_true"], np.exp(np.log(slope).mean()))
     assert result.dataset["item"].to_numpy().tolist() == item_labels(study).tolist()
-    assert set(result.posteriors) == {HUMAN}
+    assert set(result.posteriors) == {HUMAN, f"{HUMAN}_shared_bias"}
+    assert "bias_mean" in group(result.posteriors[f"{HUMAN}_shared_bias"], "posterior")
+    hull = min(everyone["perplexity_posterior_lower"], shared["perplexity_posterior_lower"])
+    assert f"[{hull:.4g}, " in result.text.partition("**")[2].partition("**")[0]
     assert not everyone["converged"]
     assert not result.gate_failed  # as was allowed
     effects = result.tables["covariates"][["covariate", "of"]].to_numpy()

@@ -51,6 +51,10 @@ def test_unusual_participants_live_at_the_ends_alone() -> None:
     of_one = data.row_participant == 1
     box = np.where(of_one, np.where(np.arange(middle.size) % 2, 0, top), middle)
     assert unusual_participants(with_reports(data, box)) == [data.participant[1]]
+    # and at one half alone
+    box = np.where(of_one, data.half_box, np.where(np.arange(middle.size) % 2, 3, 7))
+    assert unusual_participants(with_reports(data, box)) == [data.participant[1]]
+    box = np.where(of_one, np.where(np.arange(middle.size) % 2, 0, top), middle)
     # where everybody does, or somebody does now and then, it is nobody
     assert unusual_participants(with_reports(data, np.full_like(middle, top))) == []
     box[np.flatnonzero(of_one)[::2]] = 4
@@ -65,7 +69,7 @@ def test_scaled_priors_leave_medians() -> None:
     wide = scaled_priors(default, 2)
     # medians, the prior of a share, and what nothing is learned about
     places = {"spread", "noise", "lapse", "slope_sd", "bias_sd", "noise_sd", "target_spread", "form", "uninformed"}
-    places |= {"half_alpha", "half_beta"}
+    places |= {"half_alpha", "half_beta", "lapse_sd"}
     for name, value in vars(default).items():
         assert getattr(wide, name) == (value if name in places else 2 * value), name
     for factor in (0.0, float("nan")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import ndtr
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.models.comparison.latent_words import LatentWords, draw_words
-from shannon_game.models.comparison.participant_data import ParticipantData
+from shannon_game.models.comparison.participant_data import ParticipantData, with_rows
 from shannon_game.models.comparison.participants import Grid, _Table, _unanswered, words_of
 from tests.models.comparison.participant_studies import by_hand
-from tests.oracles.participants import item_posterior, tabulated_cdf
+from tests.oracles.participants import item_posterior, report_probability, tabulated_cdf
 
 GRID = Grid(step=1.0, e=(-2.0, 3.0), t=(-2.0, 2.0), log_sum=(-1.0, 1.4))
 PEOPLE = (np.array([0.7, 1.3, 0.4]), np.array([0.3, -0.2, 0.0]), np.array([0.6, 1.1, 0.9]), 0.1, 0.3)
@@ -36,6 +38,13 @@ def inputs_of(data: ParticipantData, grid: Grid, seed: int = 0) -> tuple[np.ndar
     return law, *(rng.normal(0, 1, (data.item.size, size)) for size in sizes)
 
 
+def chances(op: LatentWords, data: ParticipantData) -> np.ndarray:
+    """Probability of every report at every place of its grid."""
+    at = op.reports.log_odds[:, None] + op.items.step * np.arange(op.widest)
+    rows = [[report_probability(data, row, d, PEOPLE, tabulated_cdf) for d in own] for row, own in enumerate(at)]
+    return np.array(rows).reshape(at.shape)
+
+
 def start_of(op: LatentWords, target: np.ndarray, quiet: np.ndarray) -> np.ndarray:
     """Logarithms of what the sum over t and ln lambda begins with, (item, lambda, t)."""
     return target[:, None, :] + op.items.answers + quiet[:, :, None]
@@ -46,7 +55,7 @@ def test_items_are_the_sum_over_every_place_of_their_grids() -> None:
     op, given = LatentWords(*words_of(data, GRID)), inputs_of(data, GRID)
     law, start = given[0], start_of(op, *given[1:])
     marginal, weight = np.zeros((data.token_item.size, law.shape[1])), np.empty(start.shape)
-    total = op.values(*given, *PEOPLE, marginal=marginal, posterior=weight)[0]
+    total, *_, by_item, _, _ = op.values(*given, chances(op, data), marginal=marginal, posterior=weight)
     log_likelihood = 0.0
     for q in range(3):
         own = law[op.words.bin]
@@ -61,25 +70,63 @@ def test_items_are_the_sum_over_every_place_of_their_grids() -> None:
             exact = item_posterior(data, q, own, start[q], GRID, PEOPLE, ndtr)[0]
             assert likelihood == pytest.approx(exact, rel=1e-5)
     assert total == pytest.approx(log_likelihood, rel=1e-9)
+    assert by_item.sum() == pytest.approx(total)
+
+
+def test_inverse_means_leave_one_out() -> None:
+    """1/p of a report or an answer given the rest of its item is a mean under the posterior with it."""
+    data = three_items()
+    op, given = LatentWords(*words_of(data, GRID)), inputs_of(data, GRID)
+    total, *_, by_chance, _, by_word, by_target = op.values(*given, chances(op, data))
+    for row in range(data.row_box.size):
+        without = with_rows(data, np.arange(data.row_box.size) != row)
+        other = LatentWords(*words_of(without, GRID))
+        left = other.values(*given, chances(other, without), backward=False)[0]
+        assert total - left == pytest.approx(-np.log(by_chance[row].sum()), abs=1e-9)
+    grid = _Given(**vars(GRID))
+    for q, x in ((0, 0), (0, 2), (0, None), (2, 5), (2, None)):
+        n, words, targets = data.n_answers.copy(), data.token_answers.copy(), data.target_answers.copy()
+        n[q] -= 1
+        words[x if x is not None else 1] -= x is not None
+        targets[q] -= x is None
+        without = replace(data, n_answers=n, token_answers=words, target_answers=targets)
+        left = LatentWords(*words_of(without, grid)).values(*given, chances(op, data), backward=False)[0]
+        log_g, inverse = (data.target_log_g[q], by_target[q]) if x is None else (data.token_log_g[x], by_word[x])
+        assert total - left == pytest.approx(log_g - np.log(n[q] * inverse), abs=1e-9)
+
+
+class _Given(Grid):
+    """The grid of ln lambda of all answers, whatever is left out."""
+
+    def log_lambda(self, n_answers: np.ndarray) -> np.ndarray:
+        return GRID.log_lambda(three_items().n_answers)
 
 
 def test_gradients_are_central_differences() -> None:
     data = three_items()
     op = LatentWords(*words_of(data, GRID))
-    given: list[Any] = [*inputs_of(data, GRID, 1), *PEOPLE]
-    *gradients, slips = op.values(*given)[1:]
+    given: list[Any] = [*inputs_of(data, GRID, 1), chances(op, data)]
+    gradients = op.values(*given)[1:5]
 
     def moved(at: int, direction: Any, step: float) -> float:
         return float(op.values(*(x + step * direction if k == at else x for k, x in enumerate(given)))[0])
 
     rng = np.random.default_rng(2)
-    for at, gradient in enumerate([*gradients, *slips]):
+    for at, gradient in enumerate(gradients):
         for _ in range(4):
-            direction = rng.normal(size=np.shape(gradient))
-            # the table of the normal CDF is piecewise linear: steps go over many of its pieces (Richardson)
-            steps = (0.02, 0.01) if 3 <= at <= 5 else (2e-4, 1e-4)
-            far, near = ((moved(at, direction, h) - moved(at, direction, -h)) / (2 * h) for h in steps)
-            assert np.sum(gradient * direction) == pytest.approx((4 * near - far) / 3, rel=2e-3, abs=1e-3), at
+            # in proportion: chances are from 1e-3 to 1
+            direction = rng.normal(size=np.shape(gradient)) * np.abs(given[at])
+            far, near = ((moved(at, direction, h) - moved(at, direction, -h)) / (2 * h) for h in (2e-4, 1e-4))
+            assert np.sum(gradient * direction) == pytest.approx((4 * near - far) / 3, rel=1e-5, abs=1e-5), at
+
+
+def test_chances_of_another_shape_are_refused() -> None:
+    data = three_items()
+    op = LatentWords(*words_of(data, GRID))
+    right = chances(op, data)
+    for wrong in (right[:-1], right[:, :-1], right[0]):
+        with pytest.raises(InputError, match="report likelihood"):
+            op.values(*inputs_of(data, GRID), wrong)
 
 
 @pytest.mark.parametrize(("n", "step", "error"), [(1, 0.8, 0.01), (4, 0.8, 0.02), (8, 0.8, 0.1), (30, 0.2, 1e-3)])
@@ -107,8 +154,8 @@ def test_free_answers_are_multinomial(n: int, step: float, error: float) -> None
     places[op.words.bin] = e_token
     law[np.arange(len(law)), np.searchsorted(grid.e_values, places)] = 1.0
     prior = np.where(grid.t_values == t, 0.0, -1e3)
-    quiet = _unanswered(pt.as_tensor(law), table).eval()
-    found = op.values(law, prior[None, :], quiet, np.ones(1), np.zeros(1), np.ones(1), 0.1, 0.5)[0]
+    quiet = _unanswered(pt.as_tensor(law), table)[0].eval()
+    found = op.values(law, prior[None, :], quiet, np.ones((0, 1)))[0]
 
     h_target, h_seen = 0.2 * np.exp(t), np.array([0.3, 0.05]) * np.exp(e_token)
     z = h_target + h_seen.sum() + 0.45 * np.exp(e_rest)
@@ -122,9 +169,10 @@ def test_draws_have_the_posterior_of_the_sums() -> None:
     op, given = LatentWords(*words_of(data, GRID)), inputs_of(data, GRID, 3)
     law, start = given[0], start_of(op, *given[1:])
     marginal, weight = np.zeros((data.token_item.size, law.shape[1])), np.empty(start.shape)
-    op.values(*given, *PEOPLE, marginal=marginal, posterior=weight)
+    chance = chances(op, data)
+    op.values(*given, chance, marginal=marginal, posterior=weight)
     n = 5000
-    draws = [draw_words(op, [*given, *PEOPLE], seed) for seed in range(n)]
+    draws = [draw_words(op, [*given, chance], seed) for seed in range(n)]
     t, z, e = (np.stack(part) for part in zip(*draws, strict=True))
 
     def check(place: np.ndarray, probability: np.ndarray) -> None:

@@ -1,0 +1,110 @@
+"""Report likelihoods: what a gradient costs, and whether each is recovered from its own reports and told apart by LOO.
+
+python -m tests.benchmarks.report_likelihoods RESULT.csv --first 0 --last 19 --report pulled equation_6
+
+Every study has new items and people. Its reports are drawn again from the likelihood, at parameters drawn from its
+prior, on the words of one posterior draw; the likelihood itself and the linear one are then fitted to them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+
+from shannon_game import designed_simulated, inference
+from shannon_game.inference.comparison.participant_fit import Compiled, ParticipantFit, fit_participants
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
+from shannon_game.models.comparison.participants import participant_model
+from shannon_game.models.comparison.reports import REPORTS
+
+OWN = {"pulled": "pull", "prospect": "gamma", "shared_bias": "bias_mean", "equation_6": "weight_mean"}
+REPEATS = 100
+
+
+def cost(data: ParticipantData, report: str) -> float:
+    """Milliseconds of processor time of one gradient within the windows at the mode."""
+    compiled = Compiled(participant_model(data, report=report), data).at(None)
+    x = compiled.gaussian.mode
+    start = time.process_time()
+    for _ in range(REPEATS):
+        compiled.program.density(x)
+    return 1e3 * (time.process_time() - start) / REPEATS
+
+
+def reported(data: ParticipantData, report: str, number: int) -> tuple[ParticipantData, dict[str, Any]]:
+    """The study with reports of the likelihood, and its parameters."""
+    compiled, rng = Compiled(participant_model(data), data).at(None), np.random.default_rng([number, 1])
+    belief = compiled.belief(1, rng)
+    model = participant_model(data, report=report)
+    model.drawn_log_odds.set_value(-belief.token_log_ratio[0, data.row_token])
+    free = [*model.free_RVs, *model.deterministics]
+    *values, chance = pm.draw([*free, model.box_chance], random_seed=number)
+    total = chance.cumsum(axis=1)
+    box = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1).astype(np.intp)
+    low, high = np.clip(data.box_edges[box], -1e4, 1e4).T
+    made = replace(data, row_box=box, row_low=low.copy(), row_high=high.copy())
+    return made, {one.name: value for one, value in zip(free, values, strict=True)}
+
+
+def loo(fit: ParticipantFit) -> Any:
+    """Reports, each left out given the rest of its item."""
+    whole = inference.whole_posterior(fit, n_prior=1, n_predictive=4)
+    return inference.loo_by(whole, "report", variable="reports")
+
+
+def row(report: str, number: int, sizes: dict[str, int]) -> dict[str, Any]:
+    """One study."""
+    data, true = reported(participant_data(designed_simulated(seed=number, **sizes), "slider"), report, number)
+    fits = {name: fit_participants(data, report=name, seed=number) for name in (report, "linear")}
+    found: dict[str, Any] = {"report": report, "study": number}
+    found |= {f"converged_{name}": fit.convergence.passed for name, fit in fits.items()}
+    if (own := OWN.get(report)) is not None:
+        draws = np.ravel(group(fits[report].idata, "posterior")[own])
+        ends = dict(zip(("lower", "median", "upper"), np.quantile(draws, [0.05, 0.5, 0.95]), strict=True))
+        found |= {"true": float(true[own]), **ends}
+    loos = {name: loo(fit) for name, fit in fits.items()}
+    table = inference.comparison_table(loos).set_index("model")
+    return (
+        found
+        | {"elpd_difference": loos[report].total_nats - loos["linear"].total_nats}
+        | {"chosen": table.index[0], "n_bad_k": int(table["n_bad_k"].max())}
+    )
+
+
+def main() -> None:
+    """Add the rows that are missing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("result", type=Path)
+    parser.add_argument("--report", nargs="+", default=[name for name in REPORTS if name != "linear"])
+    parser.add_argument("--costs", action="store_true", help="time gradients on one study instead")
+    for name, value in {"first": 0, "last": 19, "items": 60, "vocab": 1000}.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    given = parser.parse_args()
+    sizes = {"n_items": given.items, "vocab_size": given.vocab}
+    if given.costs:
+        data = participant_data(designed_simulated(seed=1, **sizes), "slider")
+        found = {name: cost(data, name) for name in ["linear", *given.report]}
+        pd.DataFrame({"report": list(found), "ms_per_gradient": list(found.values())}).to_csv(given.result, index=False)
+        return
+    done = (
+        set()
+        if not given.result.exists()
+        else set(pd.read_csv(given.result)[["report", "study"]].itertuples(index=False, name=None))
+    )
+    for report in given.report:
+        for number in range(given.first, given.last + 1):
+            if (report, number) not in done:
+                one = pd.DataFrame([row(report, number, sizes)])
+                one.to_csv(given.result, mode="a", header=not given.result.exists(), index=False)
+
+
+if __name__ == "__main__":
+    main()
