@@ -112,7 +112,6 @@ DESCRIPTIONS = {
 
 OUTCOME_ITEMS = 60
 """Items with a comparison that outcomes need to fix the scale; in studies of 20 only 8 of 15 intervals held."""
-_LOG_TAIL = 1.0
 _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
@@ -163,7 +162,7 @@ class ParticipantFit(Result):
     tail_scale : ndarray, shape (draw,)
         What the belief on tokens never drawn is multiplied by. From comparisons alone the law puts too little there,
         so that its logarithm is uniform from 0 to 1 and the gap's interval is a set (15 of 15 held-out studies inside,
-        7 without it); ones with free answers.
+        7 without it), or to ln 2 beside a bias that all share; ones with free answers.
     discrepancy : ndarray, shape (draw, 2)
         Draws of what the law's form and items without any report or answer may be off by, nats.
     compiled : object
@@ -278,7 +277,7 @@ def fit_participants(
     tune: int = 20,
     chains: int = 4,
     cores: int | None = 1,
-    target_accept: float = 0.8,
+    target_accept: float = 0.75,
     retries: int = 0,
     sampler: str = NUTS,
     thresholds: GateThresholds | None = None,
@@ -345,6 +344,12 @@ def fit_participants(
     return fit if data.is_player else judged_by_outcomes(fit)
 
 
+def tail_scales(data: ParticipantData, rng: np.random.Generator, n: int, *, shared_bias: bool) -> FloatArray:
+    """Draw what the belief on tokens never drawn is multiplied by, (draw,)."""
+    log_scale = 0.0 if data.has_answers else rng.uniform(0, np.log(2) if shared_bias else 1.0, n)
+    return np.asarray(np.exp(log_scale * np.ones(n)), dtype=float)
+
+
 def judged_by_outcomes(fit: ParticipantFit) -> ParticipantFit:
     """Let a fit fail its check whose scale rests on the outcomes of too few items."""
     n_compared = np.unique(fit.data.row_item).size
@@ -376,8 +381,7 @@ def _drawn(
         weight = rng.exponential(size=belief.target.shape)
         temperature = outcome_temperature(belief, weight, objective=anchor.objective)
     mean = loss_gap(belief, temperature).mean(axis=1).reshape(lengths["chains"], lengths["draws"])
-    log_scale = 0.0 if data.has_answers else rng.uniform(0, _LOG_TAIL, belief.n_draws)
-    tail_scale = np.exp(log_scale * np.ones(belief.n_draws))
+    tail_scale = tail_scales(data, rng, belief.n_draws, shared_bias="bias_mean" in group(idata, "posterior"))
     gap = xr.Variable(("chain", "draw"), mean, {"description": DESCRIPTIONS["gap"]})
     posterior, stats = group(idata, "posterior").assign(gap=gap), group(idata, "sample_stats")
     checked = posterior[[name for name in CHECKED if name in posterior]]

@@ -11,7 +11,7 @@ the law gives the mean and the variance of their sum.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -61,6 +61,11 @@ class SharedBelief(Result):
         """D of the tokens compared or answered, (draw, token)."""
         item = self.data.token_item
         return self.token - self.target[:, item] + self.data.token_log_g - self.data.target_log_g[item]
+
+    def at(self, draws: IntArray) -> SharedBelief:
+        """These draws."""
+        names = ("target", "token", "law", "lambda_place", "noise")
+        return replace(self, **{name: getattr(self, name)[draws] for name in names})
 
     def parts(self, temperature: ArrayLike = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sums of :math:`e^{c D}`, (draw, item): target and tokens asked, others drawn, others never drawn."""

@@ -1,4 +1,4 @@
-r"""How much of a result about participants hangs on one of them, or on the priors."""
+r"""How much of a result about participants hangs on one of them, on the priors, or on a bias that all share."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.comparison.participant_fit import ParticipantFit
+from shannon_game.inference.comparison.participant_fit import ParticipantFit, tail_scales
 from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
-from shannon_game.inference.posterior.gaussian import Gaussian, nearby_mode
+from shannon_game.inference.posterior.arviz_adapter import from_groups, group
+from shannon_game.inference.posterior.gaussian import Gaussian, fit_gaussian, nearby_mode
 from shannon_game.models.comparison.participant_data import ParticipantData, with_rows
-from shannon_game.models.comparison.participants import ParticipantPriors, set_windows
+from shannon_game.models.comparison.participants import ParticipantPriors, set_priors, set_windows
 
+_LEAST_LEFT = 100
+"""Draws that a posterior must be worth once it is weighted."""
 _SCALES = (
     *("log_spread", "slope", "slope_change", "spread_slope", "ratio", "ratio_slope", "level", "target", "target_slope"),
     *("entropy_slope", "entropy_weight", "entropy_target"),
-    *("log_target_spread", "log_k0", "log_sd", "log_noise", "logit_lapse", "covariate", "bias_mean"),
+    *("log_target_spread", "log_k0", "log_sd", "log_noise", "logit_lapse", "covariate"),
+    *("bias_mean", "bias_mean_alone"),
 )
 
 
@@ -60,6 +65,34 @@ class WithoutOne(Result):
     gap_nats: FloatArray
 
 
+class _Nearby:
+    """Draws of the gap near the mode of the model once it is changed a little, with the same random numbers for all.
+
+    They are as far from those of the fit itself as its Gaussian's median is from its median.
+    """
+
+    def __init__(self, fit: ParticipantFit, rng: np.random.Generator, n_draws: int) -> None:
+        self.fit, self.n, self.seed = fit, 4 * max(n_draws // 4, 1), int(rng.integers(2**31))
+        self.program, self.whole = fit.compiled.program, fit.compiled.gaussian
+        self._off = 0.0
+        self._off = float(np.median(fit.gap_nats) - np.median(self.gap(self.whole)))
+
+    def gap(self, gaussian: Gaussian) -> FloatArray:
+        """Draws around the mode of a Gaussian."""
+        rng, anchor = np.random.default_rng(self.seed), self.fit.anchor
+        belief = self.fit.compiled.belief(self.n, rng, gaussian)
+        temperature = np.ones(self.n)
+        if anchor.name == "outcomes":
+            weight = rng.exponential(size=belief.target.shape)
+            temperature = outcome_temperature(belief, weight, objective=anchor.objective)
+        found: FloatArray = loss_gap(belief, temperature).mean(axis=1) + self._off
+        return found
+
+    def windows(self, x: FloatArray, data: ParticipantData | None = None) -> None:
+        """Move the windows of the grids to parameters."""
+        set_windows(self.program.model, lambda: self.program.wanted(x), data=data)
+
+
 def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 40) -> Iterator[WithoutOne]:
     """Leave out the reports of every participant in turn, without a new fit.
 
@@ -67,29 +100,72 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     few steps; the curvature is that of the whole fit. Draws of the belief are then made without the reports of that
     participant, with the same random numbers for all.
     """
-    data, compiled = fit.data, fit.compiled
+    data = fit.data
     if data.participant.size < 2:
         raise InputError("has one participant, without whom there is nothing", source=f"study {data.study!r}")
-    model, whole, n = compiled.program.model, compiled.gaussian, 4 * max(n_draws // 4, 1)
-    seed = int(rng.integers(2**31))
-
-    def gap(gaussian: Gaussian) -> FloatArray:
-        own = np.random.default_rng(seed)
-        belief = compiled.belief(n, own, gaussian)
-        temperature = np.ones(n)
-        if fit.anchor.name == "outcomes":
-            weight = own.exponential(size=belief.target.shape)
-            temperature = outcome_temperature(belief, weight, objective=fit.anchor.objective)
-        found: FloatArray = loss_gap(belief, temperature).mean(axis=1)
-        return found
-
-    def wanted() -> list[FloatArray]:
-        return compiled.program.wanted(whole.mode)
-
-    off = np.median(fit.gap_nats) - np.median(gap(whole))
+    near = _Nearby(fit, rng, n_draws)
     for number, name in enumerate(data.participant.tolist()):
         others = data.row_participant != number
-        set_windows(model, wanted, data=with_rows(data, others))
-        without = gap(replace(whole, mode=nearby_mode(compiled.program, whole))) + off
-        yield WithoutOne(str(name), int((~others).sum()), without)
-    set_windows(model, wanted)
+        near.windows(near.whole.mode, with_rows(data, others))
+        moved = replace(near.whole, mode=nearby_mode(near.program, near.whole))
+        yield WithoutOne(str(name), int((~others).sum()), near.gap(moved))
+    near.windows(near.whole.mode)
+
+
+def with_priors(
+    fit: ParticipantFit, priors: ParticipantPriors, rng: np.random.Generator, *, n_draws: int = 200
+) -> FloatArray:
+    """Draw the gap as it would be under other priors, without new chains, nats, (draw,).
+
+    The mode and the Gaussian around it are found again, from those of the fit. Weights of the fit's own draws would be
+    of no use: with half the standard deviations of some twenty parameters of the law a few draws have all the weight.
+    """
+    near = _Nearby(fit, rng, n_draws)
+    model = near.program.model
+    set_priors(model, priors)
+    try:
+        return near.gap(fit_gaussian(near.program, start=near.whole.mode, before=near.windows))
+    finally:
+        set_priors(model, fit.priors)
+        near.program.learn_spreads(near.whole.mode, near.program.curvature(near.whole.mode))
+        near.windows(near.whole.mode)
+
+
+def without_shared_bias(fit: ParticipantFit, rng: np.random.Generator) -> ParticipantFit | None:
+    r"""Give the posterior had the biases no mean of their own, from a fit in which they have one; None where it cannot.
+
+    Draws are drawn again by the ratio of the two priors of the mean bias :math:`\bar b` of `n` participants,
+
+    .. math:: \frac{N(\bar b; 0, s^2/n)}{N(\bar b; 0, s^2/n + \tau^2)},
+
+    which is bounded, so that no draw has most of the weight by its tail: what can fail is that too few draws are left.
+    """
+    posterior, n = group(fit.idata, "posterior"), fit.data.participant.size
+    if n < 2:
+        return None
+    mean = (posterior["bias_mean"] + posterior["bias_own"].mean("participant")).to_numpy().ravel()
+    own = posterior["bias_sd"].to_numpy().ravel() ** 2 / n
+    both = own + fit.priors.of(fit.data).bias_mean ** 2
+    log_weight = (np.log(both / own) + mean**2 / both - mean**2 / own) / 2
+    weight = np.exp(log_weight - log_weight.max())
+    left = weight.sum() ** 2 / (weight**2).sum()
+    if left < _LEAST_LEFT:
+        return None
+    places = (rng.random() + np.arange(weight.size)) / weight.size
+    kept = np.minimum(np.searchsorted(np.cumsum(weight / weight.sum()), places), weight.size - 1)
+    chain, draw = np.divmod(kept, posterior.sizes["draw"])
+    drawn = posterior.isel(chain=xr.DataArray(chain, dims="kept"), draw=xr.DataArray(draw, dims="kept"))
+    drawn = drawn.drop_vars(["chain", "draw"]).expand_dims("chain").rename(kept="draw")
+    share, found = left / weight.size, fit.convergence
+    belief = fit.belief.at(kept)
+    tail_scale = tail_scales(fit.data, rng, kept.size, shared_bias=False)
+    return replace(
+        fit,
+        idata=from_groups({"posterior": drawn}),
+        convergence=replace(found, ess_bulk_min=share * found.ess_bulk_min, ess_tail_min=share * found.ess_tail_min),
+        belief=belief,
+        temperature=fit.temperature[kept],
+        item_gap_nats=loss_gap(belief, fit.temperature[kept], tail_scale),
+        tail_scale=tail_scale,
+        discrepancy=fit.discrepancy[kept],
+    )

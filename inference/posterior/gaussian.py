@@ -1,7 +1,7 @@
 r"""A posterior's mode, the Gaussian around it, and PyMC's NUTS with the Gaussian's covariance as its metric.
 
 For models of a hundred parameters whose likelihood takes milliseconds. With PyMC's own diagonal metric NUTS takes
-hundreds of gradients a draw on the participant model, with this one fifteen.
+hundreds of gradients a draw on the participant model, with this one seven.
 
 The mode of a joint posterior is no good place for the spread of parameters that are alike (a ``Spread``): with n of
 them, each known with precision :math:`\lambda_i` from the data, the density of the spread s alone is about
@@ -38,12 +38,16 @@ from shannon_game.inference.progress import advance, stage
 from shannon_game.models.outside import Spread
 
 QUICK = Mode("cvm", "fast_compile")
-"""Compiles in half of the time; a call takes as long where the likelihood is one operation."""
+"""Compiles in half of the time; for what is called at every draw."""
+_OFTEN = Mode("cvm", "fast_run").excluding("fusion")  # type: ignore[no-untyped-call]
+"""For the log-density, called some thousand times: a gradient of the participant model takes 6.0 ms, with QUICK 7.6."""
 _STEP = 1e-3
 _LEAST_PRECISION = 1e-2
 _ROUNDS = 60, 300
 """Most steps of a round of the search, the first and further ones."""
 _DRAWS = "draws"
+_DEPTH = 3
+"""Of trees of steps: seven of them are half a period of the Gaussian, beyond which a trajectory turns back."""
 _STEP_SCALE = 2.75
 """Measured on studies of the participant model, of some 125 parameters."""
 
@@ -72,7 +76,7 @@ class Program:
         self.model = model
         self._spreads = spreads
         self._precision: list[tuple[Spread, FloatArray]] = []
-        self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=QUICK)
+        self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=_OFTEN)
         self.logp.set_extra_values({})
         start = model.initial_point()
         raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self.logp._grad_vars})
@@ -199,7 +203,7 @@ def nuts(
     tune: int,
     chains: int = 4,
     cores: int | None = 1,
-    target_accept: float = 0.8,
+    target_accept: float = 0.75,
 ) -> InferenceData:
     """PyMC's NUTS from draws of a Gaussian, with its covariance as the metric and a step that suits it."""
     free = [one.name for one in program.model.free_RVs]
@@ -214,6 +218,7 @@ def nuts(
             potential=QuadPotentialFull(gaussian.directions @ gaussian.directions.T),
             step_scale=_STEP_SCALE * np.sqrt(norm.isf(target_accept / 2)),
             adapt_step_size=False,
+            max_treedepth=_DEPTH,
             # compiled once: to compile takes longer than the draws of a small study
             logp_dlogp_func=program.logp,
         )

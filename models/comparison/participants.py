@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,8 +120,8 @@ class ParticipantPriors:
         Beta prior of the share of lapses that are "50%".
     lapse_sd : float
         Median of the standard deviation over participants of the lapse rate's logit, where each has one.
-    bias_mean : float
-        Standard deviation of the mean of the biases, where it is a parameter, nats.
+    bias_mean, bias_mean_alone : float
+        Standard deviation of the mean of the biases, where it is a parameter, with free answers and without, nats.
     covariate : float
         Standard deviation of the effect of a covariate of participants on ln slope, bias and ln noise.
     form : float
@@ -157,12 +158,17 @@ class ParticipantPriors:
     half_beta: float = 2.0
     lapse_sd: float = 1.0
     bias_mean: float = 0.25
+    bias_mean_alone: float = 0.5
     covariate: float = 0.5
     form: float = 0.1
     uninformed: float = 1.2
 
     def __post_init__(self) -> None:
         check_priors(self, "participant priors", shares=("lapse",))
+
+    def of(self, data: ParticipantData) -> ParticipantPriors:
+        """Those for a study: without free answers less is known of the mean bias."""
+        return self if data.has_answers else replace(self, bias_mean=self.bias_mean_alone)
 
 
 def participant_model(
@@ -202,7 +208,8 @@ def participant_model(
         or a function of yours as that module describes.
     law : callable, optional
         Law of words' log-ratios: a function of their ln g, (bin,), of their items' entropy less its mean, (bin,), of
-        the priors and of the grid of log-ratios, (e,), that gives probabilities, (bin, e).
+        the priors, whose numbers are tensors (:func:`set_priors`), and of the grid of log-ratios, (e,), that gives
+        probabilities, (bin, e).
 
     Returns
     -------
@@ -219,7 +226,10 @@ def participant_model(
     >>> model.named_vars_to_dims["slope"]
     ('participant',)
     """
-    p = priors or ParticipantPriors()
+    numbers = {
+        one: _shared(value, f"prior_{one}") for one, value in vars((priors or ParticipantPriors()).of(data)).items()
+    }
+    p: Any = SimpleNamespace(**numbers)
     if k0 is None and not (data.has_answers or data.is_player):
         raise InputError(
             "is not given, and without free answers reports do not say it", source=f"study {data.study!r}", field="k0"
@@ -248,17 +258,23 @@ def participant_model(
         low, high = np.clip(data.box_edges, -_FAR, _FAR).T
         half = (np.arange(low.size) == data.half_box).astype(float)
         boxes = probability(replace(here, log_odds=at[:, None], low=low, high=high, at_half=half))
-    model.latent_words, model.latent_inputs, model.report_rows = words, inputs, rows
+    model.latent_words, model.latent_inputs, model.report_rows, model.prior_numbers = words, inputs, rows, numbers
     model.grid, model.words_data, model.table, model.spreads = grid, data, table, tuple(who.spreads)
     model.box_chance, model.drawn_log_odds, model.report_name = boxes, at, getattr(people, "__name__", str(people))
     model.pointwise = _pointwise(found, data, table, never)
     return model
 
 
-Law = Callable[[FloatArray, FloatArray, ParticipantPriors, Grid], Any]
+Law = Callable[[FloatArray, FloatArray, Any, Grid], Any]
 
 
-def _log_k0(p: ParticipantPriors, k0: float | None) -> Any:
+def set_priors(model: pm.Model, priors: ParticipantPriors) -> None:
+    """Give a model that was built, and perhaps compiled, other priors."""
+    for name, value in vars(priors.of(model.words_data)).items():
+        model.prior_numbers[name].set_value(np.float64(value))
+
+
+def _log_k0(p: Any, k0: float | None) -> Any:
     log_k0 = pm.Normal("log_k0", 0, p.log_k0) if k0 is None else pt.log(pm.Data("scale", np.float64(k0)))
     pm.Deterministic("k0", pt.exp(log_k0))
     return log_k0
@@ -273,8 +289,8 @@ def _centred(data: ParticipantData, covariates: pd.DataFrame | None) -> FloatArr
 
 
 def _shared(value: Any, name: str) -> Any:
-    """What windows move: no data of the model, which belong to the posterior."""
-    return shared(value, name=name)  # type: ignore[no-untyped-call]
+    """What windows and other priors change: no data of the model, which belong to the posterior."""
+    return shared(np.asarray(value), name=name)  # type: ignore[no-untyped-call]
 
 
 def row_values(data: ParticipantData, op: LatentWords) -> dict[str, Any]:
@@ -312,9 +328,9 @@ def _pointwise(found: Any, data: ParticipantData, table: _Table, never: Any) -> 
     return terms | {"answers": by_token - np.log(data.n_answers[item] - 1)}
 
 
-def johnson_law(log_g: FloatArray, entropy: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
+def johnson_law(log_g: FloatArray, entropy: FloatArray, p: Any, grid: Grid) -> Any:
     """Law of e on its grid for every bin of ln g and of the item's entropy, (bin, e); the default."""
-    spread = pm.LogNormal("spread", np.log(p.spread), p.log_spread)
+    spread = pm.LogNormal("spread", pt.log(p.spread), p.log_spread)
     slope = pm.Normal("law_slope", 0, p.slope)
     common = pm.Normal("law_slope_common", 0, p.slope_change)
     rare = pm.Normal("law_slope_rare", 0, p.slope_change)
@@ -346,11 +362,11 @@ def _bumps(e: FloatArray, log_g: FloatArray) -> tuple[FloatArray, FloatArray, Fl
     return by_ratio, by_level, 1 / (1 + np.exp(2 - 2 * e))
 
 
-def _target(log_g: FloatArray, entropy: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
+def _target(log_g: FloatArray, entropy: FloatArray, p: Any, grid: Grid) -> Any:
     """Log of the law of the targets' t on its grid, (item, t)."""
     mean = pm.Normal("target_mean", 0, p.target) + pm.Normal("target_slope", 0, p.target_slope) * (log_g + 4)
     mean = mean + pm.Normal("entropy_target", 0, p.entropy_target) * entropy
-    spread = pm.LogNormal("target_spread", np.log(p.target_spread), p.log_target_spread)
+    spread = pm.LogNormal("target_spread", pt.log(p.target_spread), p.log_target_spread)
     off = (grid.t_values - mean[:, None]) / pt.sqrt(spread**2 + grid.narrowest_nats**2)
     log_density = -2.5 * pt.log1p(pt.sqr(off) / 4)
     return log_density - pt.log(pt.exp(log_density).sum(axis=1, keepdims=True))

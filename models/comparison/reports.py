@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -39,9 +39,6 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import unknown_choice
 from shannon_game.models.compiled import compiled
 from shannon_game.models.outside import Spread
-
-if TYPE_CHECKING:
-    from shannon_game.models.comparison.participants import ParticipantPriors
 
 _END, _CELLS = 8.0, 4096
 _AT = np.linspace(-_END, _END, _CELLS + 1)
@@ -61,6 +58,8 @@ class People:
     ----------
     n : int
         Participants; the model's dim ``participant`` has their names.
+    priors : object
+        Numbers of :class:`~shannon_game.models.ParticipantPriors`, as tensors.
     log_k0 : TensorVariable
         Logarithm of the geometric mean of slopes, a parameter or given.
     spreads : list of Spread
@@ -68,19 +67,19 @@ class People:
     """
 
     n: int
-    priors: ParticipantPriors
+    priors: Any
     log_k0: Any
     covariates: FloatArray | None = None
     spreads: list[Spread] = field(default_factory=list)
 
-    def each(self, name: str, mean: Any, sd: float, *, centred: bool = True, zero_sum: bool = False) -> Any:
+    def each(self, name: str, mean: Any, sd: Any, *, centred: bool = True, zero_sum: bool = False) -> Any:
         """A parameter of every participant, normal around `mean` with a standard deviation of median `sd`, (person,).
 
         The standard deviation is the parameter ``NAME_sd``; covariates have effects ``NAME_effect``.
         """
         found = mean * np.ones(self.n)
         if self.n > 1:
-            spread = pm.LogNormal(f"{name}_sd", np.log(sd), self.priors.log_sd)
+            spread = pm.LogNormal(f"{name}_sd", pt.log(sd), self.priors.log_sd)
             if zero_sum:
                 own, member = pm.ZeroSumNormal(f"log_{name}", spread, dims="participant"), f"log_{name}_zerosum__"
             elif centred:
@@ -96,7 +95,7 @@ class People:
     def linear(self, bias_mean: Any = 0.0) -> tuple[Any, Any, Any]:
         """Slope, bias and noise of every participant."""
         p = self.priors
-        log_noise = pm.Normal("log_noise", np.log(p.noise), p.log_noise)
+        log_noise = pm.Normal("log_noise", pt.log(p.noise), p.log_noise)
         slope = pt.exp(self.each("slope", self.log_k0, p.slope_sd, zero_sum=True))
         bias = self.each("bias", bias_mean, p.bias_sd)
         noise = pt.exp(self.each("noise", log_noise, p.noise_sd, centred=False))
@@ -107,7 +106,7 @@ class People:
     def lapses(self, *, each: bool = False) -> Lapses:
         """Rate of lapses, of all participants or of each, and the share of lapses that are 50%."""
         p = self.priors
-        typical = pm.Normal("logit_lapse", np.log(p.lapse / (1 - p.lapse)), p.logit_lapse)
+        typical = pm.Normal("logit_lapse", pt.log(p.lapse / (1 - p.lapse)), p.logit_lapse)
         logit = self.each("lapse", typical, p.lapse_sd) if each else typical
         rate = pm.Deterministic("lapse", pm.math.sigmoid(logit), dims="participant" if each else None)
         return Lapses(rate, pm.Beta("half", p.half_alpha, p.half_beta))

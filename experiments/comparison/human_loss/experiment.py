@@ -19,8 +19,7 @@ from shannon_game.experiments.comparison.human_loss.figures import human_loss_fi
 from shannon_game.experiments.comparison.human_loss.rows import (
     EVERYONE,
     NO_ROUNDING,
-    PRIOR_FACTORS,
-    PRIORS,
+    NO_SHARED_BIAS,
     SHARED_BIAS,
     WITHOUT,
     Case,
@@ -34,7 +33,7 @@ from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants, whole_posterior
 from shannon_game.inference.comparison.participant_checks import alarms
 from shannon_game.inference.comparison.participant_fit import REPORTED
-from shannon_game.inference.comparison.participant_sensitivity import scaled_priors, unusual_participants
+from shannon_game.inference.comparison.participant_sensitivity import unusual_participants, without_shared_bias
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.progress import advance
@@ -64,7 +63,7 @@ class Top1Settings(Settings):
 class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     """Settings of :func:`human_loss`."""
 
-    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.8)
+    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.75)
     """How PyMC's NUTS draws from the posteriors; no other package can. Draws that miss the gate are made again up to
     twice, each time twice as many, and after divergent transitions with half the distance of target_accept to 1."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
@@ -81,9 +80,9 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     grid: str | None = None
     """Name of the rounding whose values participants could report; null takes the scale that a simulated design names,
     else those of ``rounding``."""
-    report: Literal["linear", "shared_bias", "pulled", "prospect", "own_lapses", "equation_6"] = "linear"
-    """How people's reports come from their log-odds. Beside ``linear``, free answers get a row with a bias that all
-    share (``shared_bias``), and the report quotes the hull of both intervals."""
+    report: Literal["shared_bias", "linear", "pulled", "prospect", "own_lapses", "equation_6"] = "shared_bias"
+    """How people's reports come from their log-odds. ``shared_bias`` also gets a row without the bias that all share,
+    and the report quotes the hull of both intervals."""
     leave_out: Literal["auto"] | Names = "auto"
     """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
     scale, or at 50%, where the others have few there; [] makes no second analysis."""
@@ -125,7 +124,11 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     cases = [case for name in players if name != HUMAN for case in _player_cases(study, name, settings)]
     cases += _people_cases(study, settings) if HUMAN in players else []
     with bayes.several_fits(len(cases), settings.sampler):
-        fits = {case.name: fit for case in cases if (fit := _fit(case, settings)) is not None}
+        fits: dict[str, ParticipantFit] = {}
+        for case in cases:
+            if (fit := _weighted(case, fits, settings) or _fit(case, settings)) is not None:
+                fits[case.name] = fit
+            advance(bayes.FITS)
         posteriors = _posteriors(cases, fits, settings)
         made = LossRows(study, control, settings, fits, _alarms(cases, fits, settings))
         rows = list(made.rows(cases))
@@ -139,7 +142,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         figures=human_loss_figures(table, dataset),
         text=sentences(table, dataset),
         warnings=(*bayes.unconverged(found), *made.problems, *_left_out(cases)),
-        gate_failed=bayes.gate_failed(settings, {name: one for name, one in found.items() if PRIORS not in name}),
+        gate_failed=bayes.gate_failed(settings, found),
         posteriors=posteriors,
         on_screen=main_rows(table)[list(_ON_SCREEN)].rename(columns=lambda name: _NAMES.get(name, name)),
     )
@@ -186,14 +189,12 @@ def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Ca
         EVERYONE, data, anchor=first, covariates=_covariates(study, settings.people), report=settings.report
     )
     yield everyone
-    if first.name == "answers" and settings.report == "linear":
-        yield replace(everyone, what=SHARED_BIAS, report=SHARED_BIAS)
+    if settings.report == SHARED_BIAS:
+        yield replace(everyone, what=NO_SHARED_BIAS, report="linear")
     if left_out:
         yield replace(everyone, what=WITHOUT, data=without_participants(data, left_out), left_out=left_out)
     for anchor in others:
         yield replace(everyone, what=anchor.name, anchor=anchor)
-    for name in PRIOR_FACTORS if settings.sensitivity else ():
-        yield replace(everyone, what=f"{PRIORS} {name}", priors=name)
 
 
 def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
@@ -232,18 +233,23 @@ def _covariates(study: xr.Dataset, formula: str | None) -> pd.DataFrame | None:
 def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
     fit = None
     if case.player != case.data.generator or case.rounding != NO_ROUNDING:
-        factor = PRIOR_FACTORS.get(case.priors)
         with bayes.timed(case.name):
             fit = fit_participants(
                 case.data,
                 anchor=case.anchor,
                 covariates=case.covariates,
                 report=case.report,
-                priors=settings.priors if factor is None else scaled_priors(settings.priors, factor),
+                priors=settings.priors,
                 thresholds=settings.gate,
                 retries=_RETRIES,
                 seed=bayes.sampler_seed(settings.seed, case.name),
                 **settings.sampler.arguments,
             )
-    advance(bayes.FITS)
     return fit
+
+
+def _weighted(case: Case, fits: dict[str, ParticipantFit], settings: HumanLossSettings) -> ParticipantFit | None:
+    """Everyone's fit without the bias that all share, where its draws are enough for that."""
+    if case.what != NO_SHARED_BIAS:
+        return None
+    return without_shared_bias(fits[f"people, {EVERYONE}"], rng_for(settings.seed, case.name))

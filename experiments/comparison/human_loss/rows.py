@@ -24,7 +24,7 @@ from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
 from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, judged_by_outcomes, top1_weights
 from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
-from shannon_game.inference.comparison.participant_sensitivity import leave_one_out
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, with_priors
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.models.comparison.participant_data import ParticipantData
 
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 
 PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "mode without one", "scaled bridge"
+OTHER_MODE = "mode under other priors"
 """What the column ``method`` says."""
-SHARED_BIAS = "shared_bias"
+SHARED_BIAS, NO_SHARED_BIAS = "shared_bias", "no_shared_bias"
 EVERYONE, WITHOUT, OUTCOMES, WITHOUT_ONE, PRIORS = "everyone", "without", "outcomes", "without one", "priors:"
 """What the column ``what`` says, or begins with."""
 PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
@@ -95,8 +96,8 @@ class Case:
 
     @property
     def file(self) -> str:
-        """Name of its posterior, if it is kept."""
-        if self.data.is_player or self.priors in PRIOR_FACTORS:
+        """Name of its posterior, if it is kept; one without a shared bias is another's, weighted."""
+        if self.data.is_player or self.what == NO_SHARED_BIAS:
             return ""
         return HUMAN if self.what == EVERYONE else f"{HUMAN}_{self.what}"
 
@@ -124,7 +125,6 @@ class LossRows:
     def rows(self, cases: Sequence[Case]) -> Iterator[LossRow]:
         """Rows of the fits, and what follows from everyone's: other scales, the top-1 rate, and each one left out."""
         rows = {case.what: self._of_fit(self.fits.get(case.name), case.data, self._cells(case)) for case in cases}
-        priors = [rows.pop(case.what) for case in cases if case.priors in PRIOR_FACTORS]
         yield from rows.values()
         for everyone in [case for case in cases if case.what == EVERYONE]:
             fit = self.fits[everyone.name]
@@ -136,7 +136,8 @@ class LossRows:
                 yield from self._bridge(everyone)
             if self.settings.sensitivity and fit.data.participant.size > 1:
                 yield from self._without_each(everyone, fit)
-        yield from priors
+            if self.settings.sensitivity:
+                yield from self._other_priors(everyone, fit)
 
     @property
     def shown(self) -> dict[str, ParticipantFit]:
@@ -222,6 +223,16 @@ class LossRows:
                 gap = fit.gap_nats + np.median(one.gap_nats) - np.median(fit.gap_nats)
                 cells = self._cells(replace(everyone, what=WITHOUT_ONE, left_out=[one.participant]))
                 yield self._row(cells | {"method": STEP, "converged": fit.convergence.passed}, fit.data, gap)
+
+    def _other_priors(self, everyone: Case, fit: ParticipantFit) -> Iterator[LossRow]:
+        with timed("other priors"):
+            for name, factor in PRIOR_FACTORS.items():
+                rng = rng_for(self.settings.seed, f"{PRIORS} {name}")
+                mean = with_priors(fit, scaled_priors(fit.priors, factor), rng)
+                # draws of the discrepancy, which other priors leave as they are
+                gap = mean + rng.choice(fit.gap_nats - fit.item_gap_nats.mean(axis=1), mean.size)
+                cells = self._cells(replace(everyone, what=f"{PRIORS} {name}", priors=name))
+                yield self._row(cells | {"method": OTHER_MODE, "converged": fit.convergence.passed}, fit.data, gap)
 
     def _bridge(self, everyone: Case) -> Iterator[LossRow]:
         """Estimate people's gap in closed form; nothing where the study does not allow it."""

@@ -11,11 +11,11 @@ import xarray as xr
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison.human_loss.figures import exact_gaps
 from shannon_game.experiments.comparison.human_loss.rows import (
+    NO_SHARED_BIAS,
     OUTCOMES,
     PEOPLE,
     PLAYERS,
     PRIORS,
-    SHARED_BIAS,
     WITHOUT,
     WITHOUT_ONE,
 )
@@ -69,24 +69,24 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
         f"{row.perplexity_posterior_upper:.4g}]{_failed(row)}."
         for row in rows_of(people[people["what"] == WITHOUT])
     )
-    both = people[people["what"].isin([SHARED_BIAS]) | (people.index == people.index[0])]
+    both = people[people["what"].isin([NO_SHARED_BIAS]) | (people.index == people.index[0])]
     ends = f"{both['perplexity_posterior_lower'].min():.4g}", f"{both['perplexity_posterior_upper'].max():.4g}"
     about = f"{_failed(main)} on these {main.n_items} items ({dataset.attrs['interval']:.0%} interval{known})."
+    bias = "".join(
+        f" That is the hull of two: with a bias that all share [{main.perplexity_posterior_lower:.4g}, "
+        f"{main.perplexity_posterior_upper:.4g}], without one {row.perplexity_median:.4g} "
+        f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}."
+        for row in rows_of(both[both["what"] == NO_SHARED_BIAS])
+    )
     single = "A single person loses as much as the shared belief or more,"
     if not np.isfinite(private):
         return (
             f"{rings}**Comparisons alone put the perplexity of people's shared belief between {' and '.join(ends)} per "
             f"token**{about} They do not say where: how much of the belief is on tokens never drawn is not known to a "
-            f"factor of e.{without} {single} by how much these answers cannot tell."
+            f"factor of e.{bias}{without} {single} by how much these answers cannot tell."
         )
     said = f"{main.perplexity_median:.4g} per token [{', '.join(ends)}]"
-    for row in rows_of(both[both["what"] == SHARED_BIAS]):
-        about += (
-            f" That is the hull of two: without a bias that all share [{main.perplexity_posterior_lower:.4g}, "
-            f"{main.perplexity_posterior_upper:.4g}], with one {row.perplexity_median:.4g} "
-            f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}."
-        )
-    return f"{rings}**People's shared belief has a perplexity of {said}**{about}{without}{tried} {single} {most}."
+    return f"{rings}**People's shared belief has a perplexity of {said}**{about}{bias}{without}{tried} {single} {most}."
 
 
 def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
