@@ -203,7 +203,7 @@ def nuts(
     tune: int,
     chains: int = 4,
     cores: int | None = 1,
-    target_accept: float = 0.75,
+    target_accept: float = 0.8,
 ) -> InferenceData:
     """PyMC's NUTS from draws of a Gaussian, with its covariance as the metric and a step that suits it."""
     free = [one.name for one in program.model.free_RVs]

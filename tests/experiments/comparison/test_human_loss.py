@@ -65,7 +65,7 @@ def designed() -> tuple[xr.Dataset, ExperimentResult, ParticipantFit]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FIT, remember)
         result = experiments.human_loss(study, **AGED)
-    fit, _ = fits
+    fit, *_ = fits
     return study, result, fit
 
 
@@ -76,7 +76,7 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     table = result.table
     assert list(table.columns[: -study.sizes["model"]]) == [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS]
     assert table["what"].tolist() == [
-        *("lm-medium, rounding none", "everyone", "assumed", "everyone, top-1 rate"),
+        *("lm-medium, rounding none", "everyone", "no_shared_bias", "assumed", "everyone, top-1 rate"),
         *["without one"] * len(people),
         *("priors: narrow", "priors: wide"),
     ]
@@ -128,8 +128,8 @@ def test_files_and_the_design_after_them(compared: tuple[xr.Dataset, ExperimentR
 @pytest.mark.mcmc
 def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit]) -> None:
     study, result, fit = designed
-    assert result.table["what"].tolist() == ["everyone", "shared_bias", "outcomes", "scaled bridge"]
-    everyone, shared, outcomes, bridge = (result.table.iloc[at] for at in range(4))
+    assert result.table["what"].tolist() == ["everyone", "no_shared_bias", "outcomes", "scaled bridge"]
+    everyone, unbiased, outcomes, bridge = (result.table.iloc[at] for at in range(4))
     assert (everyone["anchor"], outcomes["anchor"]) == ("answers", "outcomes")
     assert_allclose(everyone["true_gap_nats"], outcomes["true_gap_nats"])
     # people who share a belief ring no check
@@ -140,9 +140,9 @@ def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentR
     slope = study["true_slope"].sel(participant_truth=np.unique(study["participant"].values))
     assert_allclose(everyone["k0_true"], np.exp(np.log(slope).mean()))
     assert result.dataset["item"].to_numpy().tolist() == item_labels(study).tolist()
-    assert set(result.posteriors) == {HUMAN, f"{HUMAN}_shared_bias"}
-    assert "bias_mean" in group(result.posteriors[f"{HUMAN}_shared_bias"], "posterior")
-    hull = min(everyone["perplexity_posterior_lower"], shared["perplexity_posterior_lower"])
+    assert set(result.posteriors) == {HUMAN}
+    assert "bias_mean" in group(result.posteriors[HUMAN], "posterior")
+    hull = min(everyone["perplexity_posterior_lower"], unbiased["perplexity_posterior_lower"])
     assert f"[{hull:.4g}, " in result.text.partition("**")[2].partition("**")[0]
     assert not everyone["converged"]
     assert not result.gate_failed  # as was allowed

@@ -9,7 +9,13 @@ from shannon_game.estimators.comparison import ParticipantPopulation
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_fit import ParticipantFit, fit_participants
-from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, unusual_participants
+from shannon_game.inference.comparison.participant_sensitivity import (
+    leave_one_out,
+    scaled_priors,
+    unusual_participants,
+    with_priors,
+    without_shared_bias,
+)
 from shannon_game.models.comparison.participant_data import participant_data, without_participants
 from shannon_game.models.comparison.participants import ParticipantPriors
 from tests.models.comparison.participant_studies import believers, with_reports
@@ -75,3 +81,29 @@ def test_scaled_priors_leave_medians() -> None:
     for factor in (0.0, float("nan")):
         with pytest.raises(InputError, match="factor"):
             scaled_priors(default, factor)
+
+
+@pytest.mark.slow
+def test_weights_and_the_mode_stand_for_chains(fit: ParticipantFit) -> None:
+    """Medians to half a standard deviation, which is three errors of them or more; lengths of intervals to a third."""
+    data, rng = fit.data, np.random.default_rng(0)
+    biased = fit_participants(data, report="shared_bias", draws=150)
+    weighted = without_shared_bias(biased, rng)
+    assert weighted is not None
+    priors = scaled_priors(ParticipantPriors(), 2.0)
+    wide = fit_participants(data, priors=priors, draws=100)
+    discrepancy = fit.gap_nats - fit.item_gap_nats.mean(axis=1)
+    near = with_priors(fit, priors, rng) + rng.choice(discrepancy, 200)
+    for found, wanted in ((weighted.gap_nats, fit.gap_nats), (near, wide.gap_nats)):
+        assert np.median(found) == pytest.approx(np.median(wanted), abs=0.5 * wanted.std())
+        assert found.std() == pytest.approx(wanted.std(), rel=1 / 3)
+    # the fit is as it was
+    again = fit.compiled.belief(8, np.random.default_rng(1)).target
+    np.testing.assert_array_equal(again, fit.compiled.belief(8, np.random.default_rng(1)).target)
+
+
+@pytest.mark.mcmc
+def test_few_draws_are_no_posterior_without_a_shared_bias() -> None:
+    data = participant_data(comparison_study())
+    biased = fit_participants(data, report="shared_bias", draws=8, tune=8)
+    assert without_shared_bias(biased, np.random.default_rng(0)) is None
