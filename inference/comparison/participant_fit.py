@@ -116,6 +116,8 @@ _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
 _FIRST_DRAWS = 40
+_APART = 1.5
+"""R-hat of chains that are in different places, where more draws would not help."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,7 @@ def fit_participants(
         Sets the step, which is not adapted.
     retries : int
         How often draws that miss the thresholds are made again, each time twice as many, and after divergent
-        transitions with half the distance of `target_accept` to 1.
+        transitions with half the distance of `target_accept` to 1. Chains that are in different places are not.
     sampler : str
         ``pymc`` alone.
     thresholds : GateThresholds, optional
@@ -336,7 +338,7 @@ def fit_participants(
     for left in reversed(range(retries + 1)):
         lengths = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "target_accept": target_accept}
         fit = _drawn(compiled, anchor, rng, priors=p, scale=scale, thresholds=thresholds or REPORTED, lengths=lengths)
-        if fit.convergence.passed or not left:
+        if fit.convergence.passed or not left or fit.convergence.r_hat_max > _APART:
             break
         draws *= 2
         if fit.convergence.n_divergent:

@@ -245,7 +245,8 @@ def participant_model(
     with pm.Model(coords=coords) as model:
         of_words = (law or johnson_law)(table.bin_log_g, table.entropy[table.bin_class], p, grid)
         target = _target(data.target_log_g, table.entropy[table.item_class], p, grid)
-        who = People(data.participant.size, p, None if data.is_player else _log_k0(p, k0), _centred(data, covariates))
+        log_k0 = None if data.is_player else _log_k0(p, k0)
+        who = People(data.participant.size, p, log_k0, grid.narrowest_nats, _centred(data, covariates))
         probability = (player if data.is_player else people)(who)
         quiet, never = _unanswered(of_words, table) if data.has_answers else (pt.zeros((data.item.size, 1)), None)
         words = LatentWords(*words_of(data, grid))

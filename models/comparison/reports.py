@@ -62,6 +62,8 @@ class People:
         Numbers of :class:`~shannon_game.models.ParticipantPriors`, as tensors.
     log_k0 : TensorVariable
         Logarithm of the geometric mean of slopes, a parameter or given.
+    narrowest_nats : float
+        Least standard deviation on the scale of the belief that the grid of log-ratios can tell.
     spreads : list of Spread
         Standard deviations over participants that were made, which the search for the mode treats as such.
     """
@@ -69,6 +71,7 @@ class People:
     n: int
     priors: Any
     log_k0: Any
+    narrowest_nats: float
     covariates: FloatArray | None = None
     spreads: list[Spread] = field(default_factory=list)
 
@@ -98,7 +101,9 @@ class People:
         log_noise = pm.Normal("log_noise", pt.log(p.noise), p.log_noise)
         slope = pt.exp(self.each("slope", self.log_k0, p.slope_sd, zero_sum=True))
         bias = self.each("bias", bias_mean, p.bias_sd)
-        noise = pt.exp(self.each("noise", log_noise, p.noise_sd, centred=False))
+        # less noise than the grid of log-ratios can tell would find modes between its places
+        least = slope * self.narrowest_nats
+        noise = pt.sqrt(pt.sqr(pt.exp(self.each("noise", log_noise, p.noise_sd, centred=False))) + pt.sqr(least))
         named = {"slope": slope, "bias": bias, "noise": noise}
         slope, bias, noise = (pm.Deterministic(name, one, dims="participant") for name, one in named.items())
         return slope, bias, noise
