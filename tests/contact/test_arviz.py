@@ -75,17 +75,21 @@ def test_statistics_run(saved: Any, fit: ParticipantFit) -> None:
     assert ((np.ravel(pit) >= 0) & (np.ravel(pit) <= 1)).all()
 
 
-@pytest.mark.skipif(NEW, reason="plots of ArviZ 0.23; those of ArviZ 1 have other names")
 def test_plots_run(saved: Any) -> None:
     few = ["gap", "k0", "slope_sd"]
-    az.plot_trace(saved, var_names=few)
     az.plot_rank(saved, var_names=few)
+    az.plot_trace(saved, var_names=few)
     az.plot_forest(saved, var_names=["slope", "bias"])
     az.plot_energy(saved)
-    for kind in ("posterior", "prior"):
-        az.plot_ppc(saved, group=kind, var_names=["reports"], kind="cumulative", num_pp_samples=20)
-    az.plot_ppc(saved, var_names=["answers"], num_pp_samples=20)
-    az.plot_loo_pit(saved, y="reports")
+    if NEW:
+        for kind in ("posterior_predictive", "prior_predictive"):
+            az.plot_ppc_dist(saved, group=kind, var_names=["reports"], kind="ecdf", num_samples=20)
+        az.plot_loo_pit(saved, var_names=["reports"])
+    else:
+        for kind in ("posterior", "prior"):
+            az.plot_ppc(saved, group=kind, var_names=["reports"], kind="cumulative", num_pp_samples=20)
+        az.plot_ppc(saved, var_names=["answers"], num_pp_samples=20)
+        az.plot_loo_pit(saved, y="reports")
     plt.close("all")
 
 
