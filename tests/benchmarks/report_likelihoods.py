@@ -19,7 +19,9 @@ import pandas as pd
 import pymc as pm
 
 from shannon_game import designed_simulated, inference
-from shannon_game.inference.comparison.participant_fit import Compiled, ParticipantFit, fit_participants
+from shannon_game.inference.comparison.participant_checks import alarms
+from shannon_game.inference.comparison.participant_fit import Compiled, fit_participants
+from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
 from shannon_game.models.comparison.participants import participant_model
@@ -39,8 +41,8 @@ def cost(data: ParticipantData, report: str) -> float:
     return 1e3 * (time.process_time() - start) / REPEATS
 
 
-def reported(data: ParticipantData, report: str, number: int) -> tuple[ParticipantData, dict[str, Any]]:
-    """The study with reports of the likelihood, and its parameters."""
+def reported(data: ParticipantData, report: str, number: int) -> tuple[ParticipantData, dict[str, Any], float]:
+    """The study with reports of the likelihood, its parameters, and the gap of the belief that they are of."""
     compiled, rng = Compiled(participant_model(data), data).at(None), np.random.default_rng([number, 1])
     belief = compiled.belief(1, rng)
     model = participant_model(data, report=report)
@@ -51,18 +53,12 @@ def reported(data: ParticipantData, report: str, number: int) -> tuple[Participa
     box = (total < rng.random((len(total), 1)) * total[:, -1:]).sum(axis=1).astype(np.intp)
     low, high = np.clip(data.box_edges[box], -1e4, 1e4).T
     made = replace(data, row_box=box, row_low=low.copy(), row_high=high.copy())
-    return made, {one.name: value for one, value in zip(free, values, strict=True)}
-
-
-def loo(fit: ParticipantFit) -> Any:
-    """Reports, each left out given the rest of its item."""
-    whole = inference.whole_posterior(fit, n_prior=1, n_predictive=4)
-    return inference.loo_by(whole, "report", variable="reports")
+    return made, {one.name: value for one, value in zip(free, values, strict=True)}, float(loss_gap(belief).mean())
 
 
 def row(report: str, number: int, sizes: dict[str, int]) -> dict[str, Any]:
     """One study."""
-    data, true = reported(participant_data(designed_simulated(seed=number, **sizes), "slider"), report, number)
+    data, true, gap = reported(participant_data(designed_simulated(seed=number, **sizes), "slider"), report, number)
     fits = {name: fit_participants(data, report=name, seed=number) for name in (report, "linear")}
     found: dict[str, Any] = {"report": report, "study": number}
     found |= {f"converged_{name}": fit.convergence.passed for name, fit in fits.items()}
@@ -70,7 +66,15 @@ def row(report: str, number: int, sizes: dict[str, int]) -> dict[str, Any]:
         draws = np.ravel(group(fits[report].idata, "posterior")[own])
         ends = dict(zip(("lower", "median", "upper"), np.quantile(draws, [0.05, 0.5, 0.95]), strict=True))
         found |= {"true": float(true[own]), **ends}
-    loos = {name: loo(fit) for name, fit in fits.items()}
+    for name, fit in fits.items():
+        inference.whole_posterior(fit, n_prior=1, n_predictive=200)
+        low, high = np.quantile(fit.gap_nats, [0.05, 0.95])
+        found |= {f"holds_{name}": bool(low <= gap <= high), f"error_{name}_nats": np.median(fit.gap_nats) - gap}
+    found["alarms_linear"] = "; ".join(alarms(data, fits["linear"].idata, np.random.default_rng(number)))
+    # reports, each left out given the rest of its item
+    loos = {name: inference.loo_by(fit.idata, "report", variable="reports") for name, fit in fits.items()}
+    if report == "linear":
+        return found
     table = inference.comparison_table(loos).set_index("model")
     return (
         found
@@ -83,7 +87,7 @@ def main() -> None:
     """Add the rows that are missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", type=Path)
-    parser.add_argument("--report", nargs="+", default=[name for name in REPORTS if name != "linear"])
+    parser.add_argument("--report", nargs="+", default=list(REPORTS))
     parser.add_argument("--costs", action="store_true", help="time gradients on one study instead")
     for name, value in {"first": 0, "last": 19, "items": 60, "vocab": 1000}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -91,19 +95,16 @@ def main() -> None:
     sizes = {"n_items": given.items, "vocab_size": given.vocab}
     if given.costs:
         data = participant_data(designed_simulated(seed=1, **sizes), "slider")
-        found = {name: cost(data, name) for name in ["linear", *given.report]}
+        found = {name: cost(data, name) for name in given.report}
         pd.DataFrame({"report": list(found), "ms_per_gradient": list(found.values())}).to_csv(given.result, index=False)
         return
-    done = (
-        set()
-        if not given.result.exists()
-        else set(pd.read_csv(given.result)[["report", "study"]].itertuples(index=False, name=None))
-    )
+    table = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({"report": [], "study": []})
+    done = set(table[["report", "study"]].itertuples(index=False, name=None))
     for report in given.report:
         for number in range(given.first, given.last + 1):
             if (report, number) not in done:
-                one = pd.DataFrame([row(report, number, sizes)])
-                one.to_csv(given.result, mode="a", header=not given.result.exists(), index=False)
+                table = pd.concat([table, pd.DataFrame([row(report, number, sizes)])])
+                table.to_csv(given.result, index=False)
 
 
 if __name__ == "__main__":
