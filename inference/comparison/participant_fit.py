@@ -302,8 +302,8 @@ def fit_participants(
     target_accept : float
         Sets the step, which is not adapted.
     retries : int
-        How often draws that miss the thresholds are made again, each time twice as many, and after divergent
-        transitions with half the distance of `target_accept` to 1. Chains that are in different places are not.
+        How often as many draws are added to those that miss the thresholds. After divergent transitions twice as many
+        are made anew, with half the distance of `target_accept` to 1. Chains that are in different places get no more.
     sampler : str
         ``pymc`` alone.
     thresholds : GateThresholds, optional
@@ -335,14 +335,17 @@ def fit_participants(
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
     compiled.at(scale)
+    earlier: InferenceData | None = None
     for left in reversed(range(retries + 1)):
         lengths = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "target_accept": target_accept}
-        fit = _drawn(compiled, anchor, rng, priors=p, scale=scale, thresholds=thresholds or REPORTED, lengths=lengths)
+        idata, belief = compiled.draws(rng, earlier, **lengths)
+        fit = _judged(compiled, anchor, rng, idata, belief, priors=p, scale=scale, thresholds=thresholds or REPORTED)
         if fit.convergence.passed or not left or fit.convergence.r_hat_max > _APART:
             break
-        draws *= 2
         if fit.convergence.n_divergent:
-            target_accept = (1 + target_accept) / 2
+            earlier, draws, target_accept = None, 2 * draws, (1 + target_accept) / 2
+        else:
+            earlier, draws = idata, group(idata, "posterior").sizes["draw"]
     return fit if data.is_player else judged_by_outcomes(fit)
 
 
@@ -365,27 +368,28 @@ def judged_by_outcomes(fit: ParticipantFit) -> ParticipantFit:
     return replace(fit, convergence=replace(fit.convergence, passed=False, reasons=reasons))
 
 
-def _drawn(
+def _judged(
     compiled: Compiled,
     anchor: Anchor,
     rng: np.random.Generator,
+    idata: InferenceData,
+    belief: SharedBelief,
     *,
     priors: ParticipantPriors,
     scale: float | None,
     thresholds: GateThresholds,
-    lengths: dict[str, Any],
 ) -> ParticipantFit:
-    """Draw from the posterior, and judge the draws."""
+    """What follows from draws of the posterior, and whether they can be believed."""
     data = compiled.data
-    idata, belief = compiled.draws(rng, **lengths)
     temperature = np.ones(belief.n_draws)
     if anchor.name == "outcomes" and not data.is_player:
         weight = rng.exponential(size=belief.target.shape)
         temperature = outcome_temperature(belief, weight, objective=anchor.objective)
-    mean = loss_gap(belief, temperature).mean(axis=1).reshape(lengths["chains"], lengths["draws"])
-    tail_scale = tail_scales(data, rng, belief.n_draws, shared_bias="bias_mean" in group(idata, "posterior"))
+    posterior, stats = group(idata, "posterior"), group(idata, "sample_stats")
+    mean = loss_gap(belief, temperature).mean(axis=1).reshape(posterior.sizes["chain"], posterior.sizes["draw"])
+    tail_scale = tail_scales(data, rng, belief.n_draws, shared_bias="bias_mean" in posterior)
     gap = xr.Variable(("chain", "draw"), mean, {"description": DESCRIPTIONS["gap"]})
-    posterior, stats = group(idata, "posterior").assign(gap=gap), group(idata, "sample_stats")
+    posterior = posterior.assign(gap=gap)
     checked = posterior[[name for name in CHECKED if name in posterior]]
     return ParticipantFit(
         data=data,
@@ -431,9 +435,17 @@ class Compiled:
         points = (gaussian or self.gaussian).points(n, rng)
         return self.belief_given((self.program.wanted(x) for x in points), rng)
 
-    def draws(self, rng: np.random.Generator, **lengths: Any) -> tuple[InferenceData, SharedBelief]:
-        """Draws of the posterior, and of the belief given them."""
+    def draws(
+        self, rng: np.random.Generator, earlier: InferenceData | None = None, **lengths: Any
+    ) -> tuple[InferenceData, SharedBelief]:
+        """Draws of the posterior after `earlier` ones, and of the belief given all."""
+        if earlier is not None:
+            lengths |= {"tune": 0, "after": group(earlier, "posterior")}
         idata = nuts(self.program, self.gaussian, rng, **lengths)
+        if earlier is not None:
+            names = ("posterior", "sample_stats")
+            both = {name: xr.concat([group(one, name) for one in (earlier, idata)], "draw") for name in names}
+            idata = from_groups({name: one.assign_coords(draw=range(one.sizes["draw"])) for name, one in both.items()})
         posterior = group(idata, "posterior")
         draws = posterior.stack(sample=("chain", "draw"))  # noqa: PD013
         model = self.program.model

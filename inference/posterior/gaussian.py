@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+import xarray as xr
 from pymc.blocking import DictToArrayBijection, RaveledVars
 from pymc.step_methods.hmc.quadpotential import QuadPotentialFull
 from pytensor.compile.mode import Mode
@@ -48,6 +49,8 @@ _ROUNDS = 60, 300
 _DRAWS = "draws"
 _DEPTH = 3
 """Of trees of steps: seven of them are half a period of the Gaussian, beyond which a trajectory turns back."""
+_LONGEST = np.pi / (2**_DEPTH - 1)
+"""Standard deviations of a step with which a tree is half a period long."""
 _STEP_SCALE = 2.75
 """Measured on studies of the participant model, of some 125 parameters."""
 
@@ -204,10 +207,14 @@ def nuts(
     chains: int = 4,
     cores: int | None = 1,
     target_accept: float = 0.8,
+    after: xr.Dataset | None = None,
 ) -> InferenceData:
-    """PyMC's NUTS from draws of a Gaussian, with its covariance as the metric and a step that suits it."""
+    """PyMC's NUTS from draws of a Gaussian or ends of chains, with its covariance as the metric and a step for it."""
     free = [one.name for one in program.model.free_RVs]
-    starts = [program.values(x)[0] for x in (gaussian.mode + gaussian.points(chains, rng)) / 2]
+    if after is None:
+        starts = [program.values(x)[0] for x in (gaussian.mode + gaussian.points(chains, rng)) / 2]
+    else:
+        starts = [{name: after[name].isel(chain=at, draw=-1).to_numpy() for name in free} for at in range(chains)]
     with stage(_DRAWS, chains * (tune + draws)), whole_or_not_at_all() as go_on, program.model:
 
         def told(**_: Any) -> None:
@@ -216,7 +223,7 @@ def nuts(
 
         step = pm.NUTS(
             potential=QuadPotentialFull(gaussian.directions @ gaussian.directions.T),
-            step_scale=_STEP_SCALE * np.sqrt(norm.isf(target_accept / 2)),
+            step_scale=min(_STEP_SCALE * np.sqrt(norm.isf(target_accept / 2)), _LONGEST * gaussian.mode.size**0.25),
             adapt_step_size=False,
             max_treedepth=_DEPTH,
             # compiled once: to compile takes longer than the draws of a small study

@@ -46,8 +46,7 @@ _CDF = ndtr(_AT)
 _PDF = np.exp(-(_AT**2) / 2) / math.sqrt(2 * math.pi)
 _PDF[[0, -1]] = 0.0
 _PER_UNIT = _CELLS / (2 * _END)
-_PLAYER_NOISE, _PLAYER_LAPSE = 0.125, 1e-6
-"""Nats; what the grid of log-ratios cannot tell from an exact report."""
+_PLAYER_LAPSE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +237,10 @@ def equation_6(people: People) -> Callable[[Asked], Any]:
     return probability
 
 
-def player(_: People) -> Callable[[Asked], Any]:
-    """A language model, which has no noise, bias or lapses."""
+def player(people: People) -> Callable[[Asked], Any]:
+    """A language model, which has no bias or lapses, and no more noise than the grid of log-ratios needs."""
     lapses = Lapses(pt.as_tensor(_PLAYER_LAPSE), pt.as_tensor(0.5))
-    return lambda asked: asked.box(asked.log_odds, _PLAYER_NOISE, lapses)
+    return lambda asked: asked.box(asked.log_odds, people.narrowest_nats, lapses)
 
 
 REPORTS: dict[str, ReportLikelihood] = {

@@ -64,8 +64,9 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     """Settings of :func:`human_loss`."""
 
     sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.75)
-    """How PyMC's NUTS draws from the posteriors; no other package can. Draws that miss the gate are made again up to
-    twice, each time twice as many, and after divergent transitions with half the distance of target_accept to 1."""
+    """How PyMC's NUTS draws from the posteriors; no other package can. To draws that miss the gate as many are added,
+    up to twice; after divergent transitions twice as many are made anew, with half the distance of target_accept to 1.
+    """
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
     """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,
     divergent, bfmi)."""
