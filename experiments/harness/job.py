@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import for_command
 from shannon_game.estimators.schema import KIND
-from shannon_game.experiments.harness.kinds import checked_study
+from shannon_game.experiments.harness.kinds import checked_study, lacking
 from shannon_game.experiments.harness.registry import Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
@@ -136,8 +136,8 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
     kinds = (kind,) if isinstance(kind, str) else kind
     needed = f"{wanted_by} needs a {' or '.join(kinds)} study"
     if kinds and not set(entry.kinds) & set(kinds):
-        options = ", ".join(known("study", kinds=kinds))
-        problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}: {options}"
+        options = lacking(entry.kinds, kinds) or f": {', '.join(known('study', kinds=kinds))}"
+        problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}{options}"
         raise InputError(problem, source="settings", field="study")
     function: Any = load_target(entry, what="study")
     study = function(settings_from(function.settings_class, given_to(node), prefix="study."))

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
-from shannon_game.estimators.comparison.study import COMPARISON, same_token
+from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, read_reports, same_token
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import response_positions
 
@@ -46,7 +47,7 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study.
+        A comparison study, or a forecast study.
     as_paid : bool
         Weight every answer by :math:`g(y) / (g(x) + g(y))`, with g the generator, y the true and x the false token. A
         pair arises with probability t(y) g(x), t the distribution of the text: a false token can be as good a
@@ -66,18 +67,18 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     >>> bool((data.report > 0.5).all())
     True
     """
-    study = COMPARISON.read(study)
+    study = COMPARISON.read(study) if as_paid else read_reports(study)
     rows = informative_responses(study)
     report = study["report"].values[rows].astype(float)
     is_tie = report == 0.5
     kept, p = rows[~is_tie], report[~is_tie]
     if kept.size == 0:
         raise InputError("has no report that favours one of two tokens", source=_source(study), field="report")
-    position, candidate = response_positions(study)[kept], study["response_candidate"].values[kept]
-    sampler = study["model"].values.tolist().index(study.attrs["generator"])
-    target = study["target_logprob"].values[sampler, position]
-    drawn = study["candidate_logprob"].values[sampler, position, candidate]
-    right = p > 0.5
+    right, weight = p > 0.5, np.ones(kept.size)
+    if as_paid:
+        position, candidate = response_positions(study)[kept], study["response_candidate"].values[kept]
+        target, drawn = generator_logprobs(study)
+        weight = 1 / (1 + np.exp((drawn[position, candidate] - target[position]).astype(float)))
     people, person = _people(study["participant"].values[kept])
     return OutcomeData(
         participant=people,
@@ -85,17 +86,18 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
         person=person,
         report=np.where(right, p, 1 - p),
         outcome=right.astype(np.intp),
-        weight=1 / (1 + np.exp((drawn - target).astype(float))) if as_paid else np.ones(kept.size),
+        weight=weight,
         n_ties=int(is_tie.sum()),
     )
 
 
 def informative_responses(study: xr.Dataset) -> IntArray:
-    """Responses that somebody gave on two different tokens."""
-    study = COMPARISON.read(study)
-    position = response_positions(study)
-    same = same_token(study)[position, study["response_candidate"].values]
-    rows = np.flatnonzero(~same & ~study["automatic"].values)
+    """Responses that somebody gave on two different tokens, one of them the true one."""
+    study = read_reports(study)
+    asked = ~study["automatic"].values & (response_references(study) == TARGET_POSITION)
+    if "response_candidate" in study:
+        asked &= ~same_token(study)[response_positions(study), study["response_candidate"].values]
+    rows = np.flatnonzero(asked)
     if rows.size == 0:
         raise InputError("has no answer on two different tokens", source=_source(study))
     return rows.astype(np.intp)

@@ -11,6 +11,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison.study import COMPARISON
+from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.comparison.calibration import figures
 from shannon_game.experiments.comparison.calibration.table import participant_table, summary
 from shannon_game.experiments.comparison.estimates import ResponseSettings, with_n_responses
@@ -51,11 +53,13 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
 
     No language model's probabilities are used but the generator's. One row the typical participant, then one row per
     participant. Posteriors: ``llo`` and ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers
-    weighted). Slope, bias and noise of reports are in participants.csv of :func:`human_loss`.
+    weighted), for which a study of forecasts alone lacks the generator: no column begins with ``game`` then. Slope,
+    bias and noise of reports are in participants.csv of :func:`human_loss`.
     """
     study = with_n_responses(study, settings.n, settings.seed)
-    outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)
-    with bayes.several_fits(3, settings.sampler):
+    outcomes = favoured_outcomes(study)
+    game = favoured_outcomes(study, as_paid=True) if study.attrs[KIND] == COMPARISON.kind else None
+    with bayes.several_fits(2 + (game is not None), settings.sampler):
         fits, posteriors = _fits(settings, outcomes, game)
     table = participant_table(study, outcomes, fits, settings.tail)
     items = study["response_item"].to_numpy()[outcomes.row]
@@ -86,7 +90,7 @@ def _left_out(outcomes: OutcomeData) -> list[str]:
 
 
 def _fits(
-    settings: CalibrationSettings, outcomes: OutcomeData, game: OutcomeData
+    settings: CalibrationSettings, outcomes: OutcomeData, game: OutcomeData | None
 ) -> tuple[dict[str, Fit], dict[str, InferenceData]]:
     """Three posteriors of two programs: weights are data, so that the linear one serves twice."""
     models = {family: calibration_model(outcomes, family, settings.priors) for family in ("llo", "beta")}
@@ -94,8 +98,8 @@ def _fits(
     programs = {name: compile_model(model) if compiles else model for name, model in models.items()}
     fits: dict[str, Fit] = {}
     posteriors: dict[str, InferenceData] = {}
-    for name in (*programs, "game"):
-        if name == "game":
+    for name in (*models, *["game"] * (game is not None)):
+        if game is not None and name == "game":
             models["llo"].set_data("weight", game.weight)
         program, purpose = programs.get(name, programs["llo"]), f"calibration {name}"
         fits[name] = bayes.fit_model(settings, program, purpose)
@@ -118,7 +122,7 @@ def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: N
     }
 
 
-def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, FloatArray]]:
+def _points(outcomes: OutcomeData, game: OutcomeData | None) -> dict[str, tuple[str, FloatArray]]:
     shown = np.unique(outcomes.report.round(9))
     if shown.size > _MAX_POINTS:  # unrounded reports: bins of equal count
         starts = np.quantile(outcomes.report, np.arange(8) / 8)
@@ -126,22 +130,25 @@ def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, Fl
     else:
         code = np.searchsorted(shown, outcomes.report.round(9))
     _, code = np.unique(code, return_inverse=True)
-    count, weight = np.bincount(code).astype(float), np.bincount(code, game.weight)
+    count = np.bincount(code).astype(float)
     points = {
         "report": np.bincount(code, outcomes.report) / count,
         "count": count,
         "frequency": np.bincount(code, outcomes.outcome) / count,
-        "weighted_report": np.bincount(code, game.report * game.weight) / weight,
-        "weighted_frequency": np.bincount(code, game.outcome * game.weight) / weight,
     }
+    if game is not None:
+        weight = np.bincount(code, game.weight)
+        points["weighted_report"] = np.bincount(code, game.report * game.weight) / weight
+        points["weighted_frequency"] = np.bincount(code, game.outcome * game.weight) / weight
     return {f"point_{name}": ("point", values) for name, values in points.items()}
 
 
 def _dataset(table: pd.DataFrame, fits: Mapping[str, Fit], settings: CalibrationSettings) -> xr.Dataset:
     quantile = [settings.tail, 0.5, 1 - settings.tail]
     variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *bayes.CONVERGENCE_COLUMNS]))
-    for name, family in (("llo", "llo"), ("beta", "beta"), ("game", "llo")):
-        typical, each = curves.reliability_curves(fits[name].posterior, family, CURVE_REPORTS)
+    for name, fit in fits.items():
+        family = "llo" if name == "game" else name
+        typical, each = curves.reliability_curves(fit.posterior, family, CURVE_REPORTS)
         variables[f"{name}_curve"] = ("quantile", "report"), np.quantile(typical, quantile, axis=0)
         variables[f"{name}_participant_curve"] = ("participant", "report"), np.median(each, axis=0)
     everyone = table["participant"].to_numpy(dtype=object)

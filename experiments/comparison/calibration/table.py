@@ -30,7 +30,7 @@ CALIBRATION_COLUMNS = (
     *(f"{name}_{what}" for name in _ESTIMATED for what in ("median", "lower", "upper")),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns of the table: one row the typical participant, then one row per participant."""
+"""Columns of the table: one row the typical participant, then one row per participant; without a generator no game."""
 
 
 def participant_table(study: xr.Dataset, outcomes: OutcomeData, fits: Mapping[str, Fit], tail: float) -> pd.DataFrame:
@@ -48,11 +48,13 @@ def participant_table(study: xr.Dataset, outcomes: OutcomeData, fits: Mapping[st
         row["n_responses"] = asked.size if is_typical else int((asked == name).sum())
         row["overconfidence"] = means["confidence"] - means["accuracy"]
         for column, (fit, of) in _ESTIMATED.items():
+            if fit not in fits:
+                continue
             posterior = fits[fit].posterior
             draws = posterior[f"{of}_mean"] if is_typical else posterior[of].sel(participant=name)
             row |= interval_columns(column, draws.to_numpy(), tail)
         rows.append(row)
-    return pd.DataFrame(rows, columns=list(CALIBRATION_COLUMNS))
+    return pd.DataFrame(rows, columns=[name for name in CALIBRATION_COLUMNS if name in rows[0]])
 
 
 def _worst(found: list[Convergence]) -> dict[str, Any]:
@@ -71,6 +73,6 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset) -> str:
         "summary",
         Path(__file__).parent,
         typical=table.iloc[0].to_dict(),
-        curve=list(zip(shown, dataset["game_curve"].sel(report=shown).to_numpy().T.tolist(), strict=True)),
+        curve=[(at, dataset["game_curve"].sel(report=at).values.tolist()) for at in shown if "game_curve" in dataset],
         loo=dataset.attrs,
     ).strip()

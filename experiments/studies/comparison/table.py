@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
+from shannon_game.estimators.messages import Load
 from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
@@ -248,6 +249,8 @@ def _models(pairs: Table) -> list[str]:
         pairs.check_columns(columns, hint=f"model {model!r} needs it")
     if not found[TARGET]:
         hint = "it names no language model: the generator at least needs target_logprob_NAME and candidate_logprob_NAME"
+        alone = Load("forecast_table", {"path": "ANSWERS", "columns.outcome": None})
+        hint += f"; {alone} reads the answers alone, for calibration"
         raise pairs.missing(TARGET + "NAME", hint)
     return found[TARGET]
 

@@ -15,6 +15,7 @@ from shannon_game.experiments.studies.comparison.table_columns import (
     FREE_ANSWERS,
     ComparisonColumns,
     ComparisonLayout,
+    ReportLayout,
 )
 from shannon_game.experiments.studies.parsing import shown
 from shannon_game.experiments.studies.plain_table import Table
@@ -43,7 +44,7 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
         "participant": ("response", table["participant"]),
         "response_item": ("response", where[:, 0]),
         "response_candidate": ("response", where[:, 1]),
-        "report": ("response", _reports(table, settings)),
+        "report": ("response", reports_of(table, settings)),
     }
     if "reference" in table:
         # an empty cell is the target
@@ -56,7 +57,8 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
     return variables
 
 
-def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
+def reports_of(table: Table, settings: ReportLayout) -> NDArray[np.float64]:
+    """Read the reports of a table as probabilities strictly between 0 and 1; what was moved there is in its notes."""
     percent, top = settings.percent, 100 if settings.percent else 1
     report = table.shares("report", percent=percent)
     # a cell with a percent sign says its scale itself
@@ -73,9 +75,9 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
         moved = (report < low) | (report > high)
         table.note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved)
         report = np.clip(report, low, high)
-    instead = "extremes=[1,99]" if percent else "extremes=[0.01,0.99]"
     should = f"a {kind} strictly between 0 and {top}: 0 and {top} mean an "
-    should += f"infinite ratio, so say what stands for them, such as study.{instead}{more}"
+    instead = Set("study.extremes", [1, 99] if percent else [0.01, 0.99])
+    should += f"infinite ratio, so say what stands for them, such as {instead}{more}"
     table.refuse((report <= 0) | (report >= 1), "report", f"should be {should}")
     return report
 

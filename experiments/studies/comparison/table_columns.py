@@ -96,24 +96,20 @@ class ComparisonColumns(Columns):
         return given.named(columns | models, types, optional=optional)
 
 
-class ComparisonLayout(Settings):
-    """What the tables mean."""
+class ReportLayout(Settings):
+    """What reports mean."""
 
-    generator: str
-    """The language model that drew the candidates."""
     percent: bool = False
-    """Reports are percentages of the target, not probabilities. Refused are then a participant with three reports or
+    """Reports are percentages, not probabilities. Refused are then a participant with three reports or
     more none above 1 and one between 0 and 1, and a table with a quarter of such reports."""
     extremes: tuple[float, float] | None = None
     """What reports of 0 and 1 (or 100) stand for, in the reports' own unit: [0.01, 0.99], or [1, 99] with percent.
     Reports beyond are moved there and counted; null refuses reports of 0 and 1."""
     missing: Literal["error", "drop"] = "error"
     """What to do with answers that have no report or no participant; drop leaves them out, counted."""
-    columns: ComparisonColumns = ComparisonColumns()
-    """Names of the tables' columns."""
 
     @model_validator(mode="after")
-    def _extremes_in_the_reports_unit(self) -> ComparisonLayout:
+    def _extremes_in_the_reports_unit(self) -> ReportLayout:
         top = 100 if self.percent else 1
         low, high = self.extremes or (top / 4, top / 2)
         # in percent, an upper end below 1 is a probability by mistake: it would move every report
@@ -123,3 +119,12 @@ class ComparisonLayout(Settings):
             )
             raise InputError(f"is {[low, high]}, should be {right}", field="extremes")
         return self
+
+
+class ComparisonLayout(ReportLayout):
+    """What the tables mean."""
+
+    generator: str
+    """The language model that drew the candidates."""
+    columns: ComparisonColumns = ComparisonColumns()
+    """Names of the tables' columns."""
