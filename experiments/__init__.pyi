@@ -40,8 +40,6 @@ from .studies.cloze.table import cloze_table as cloze_table
 from .studies.collected.loader import collected_study as collected_study
 from .studies.comparison.designed import designed_simulated as designed_simulated
 from .studies.comparison.file import comparison_file as comparison_file
-from .studies.comparison.forecasts import forecast_study as forecast_study
-from .studies.comparison.forecasts import forecast_table as forecast_table
 from .studies.comparison.lm_game import lm_game as lm_game
 from .studies.comparison.simulated import simulated as simulated
 from .studies.comparison.table import comparison_study as comparison_study

@@ -70,17 +70,13 @@ COMPARISON = Schema(
 )
 """Variables of a comparison study."""
 
+_OF_REPORTS = ("item", "item_id", "participant", "response_item", "report", "automatic")
 FORECAST = Schema(
     kind="forecast",
-    cure="forecast_study(df) makes one of a table (from shannon_game import forecast_study)",
+    cure="comparison_study(answers) makes one of a table (from shannon_game import comparison_study)",
     variables=(
-        Variable("item", "item", "int", "what was forecast"),
-        ITEM_ID,
-        Variable("participant", "response", "str", "who stated a probability", filled=True),
-        Variable("response_item", "response", "int", "the item", label_of="item"),
-        Variable("report", "response", "float", "probability given to what came true", range=_REPORT),
+        *(each for each in COMPARISON.variables if each.name in _OF_REPORTS),
         Variable("outcome", "response", "bool", "the event came true: ``report`` was stated, else 1 - ``report``"),
-        Variable("automatic", "response", "bool", "both options are one string, which says nothing of a belief"),
         optional("option", "response", "str", "of two tokens, the one whose probability was stated"),
         optional("other", "response", "str", "the other one"),
     ),
@@ -92,15 +88,16 @@ FORECAST = Schema(
 def validate_forecast_study(study: Dataset) -> Dataset:
     """Check a forecast study, and return it read by its labels: cut or reordered, it is what it says.
 
-    Dimensions are ``item`` (what was forecast) and ``response`` (stated probabilities, in long form).
+    Dimensions are ``item`` (what was forecast) and ``response`` (stated probabilities, in long form). The target is what
+    came true.
 
     {variables}
     """
     return FORECAST.check(study)[0]
 
 
-def read_reports(study: Dataset) -> Dataset:
-    """Read a comparison or a forecast study by its labels: what needs reports and outcomes alone takes both."""
+def read_kind(study: Dataset) -> Dataset:
+    """Read a comparison or a forecast study by its labels: what needs reports and outcomes alone takes both kinds."""
     is_forecast = getattr(study, "attrs", {}).get(KIND) == FORECAST.kind
     return (FORECAST if is_forecast else COMPARISON).read(study)
 

@@ -136,13 +136,15 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
     kinds = (kind,) if isinstance(kind, str) else kind
     needed = f"{wanted_by} needs a {' or '.join(kinds)} study"
     if kinds and not set(entry.kinds) & set(kinds):
-        options = lacking(entry.kinds, kinds) or f": {', '.join(known('study', kinds=kinds))}"
-        problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}{options}"
+        options = ", ".join(known("study", kinds=kinds))
+        problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}: {options}"
         raise InputError(problem, source="settings", field="study")
     function: Any = load_target(entry, what="study")
     study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
     study = checked_study(study, entry.kinds, f"study={entry.name}")
     if kinds and study.attrs[KIND] not in kinds:
-        problem = f"is {entry.name!r}, which gave a {study.attrs[KIND]} study; {needed}"
+        problem = (
+            f"is {entry.name!r}, which gave a {study.attrs[KIND]} study; {needed}{lacking(study.attrs[KIND], kinds)}"
+        )
         raise InputError(problem, source="settings", field="study")
     return study

@@ -28,12 +28,11 @@ KINDS: Mapping[str, str] = {
 """Kind of study -> its validator, whose docstring says what such a study holds."""
 
 
-def lacking(given: Collection[object], kinds: Collection[str]) -> str:
-    """Say what studies of some kinds lack for a question to others, and what gives it; "" where nothing is known."""
-    if "forecast" not in given or "comparison" not in kinds:
-        return ""
+def lacking(kind: object, kinds: Collection[str]) -> str:
+    """Say what a study of a kind lacks for a question to others, and what gives it; "" where nothing is known."""
     table = Load("comparison_table", {"pairs": "FILE", "answers": "FILE", "generator": "NAME"})
-    return f"; forecasts have no generator: {table} takes its target_logprob_NAME and candidate_logprob_NAME"
+    gives = f"; forecasts have no generator: {table} takes its target_logprob_NAME and candidate_logprob_NAME"
+    return gives if kind == "forecast" and "comparison" in kinds else ""
 
 
 def checked_study(study: xr.Dataset, kinds: Collection[str], asked_by: str) -> xr.Dataset:
@@ -51,7 +50,7 @@ def checked_study(study: xr.Dataset, kinds: Collection[str], asked_by: str) -> x
         return study
     if not isinstance(kind, str) or kind not in (kinds or KINDS):
         given = "the study does not say its kind, which its validator writes" if kind is None else f"is {kind!r}"
-        problem = f"{given}; {asked_by} takes {' or '.join(kinds or KINDS)}{lacking([kind], kinds) or made}"
+        problem = f"{given}; {asked_by} takes {' or '.join(kinds or KINDS)}{lacking(kind, kinds) or made}"
         raise InputError(problem, source=f"study {study.attrs.get('name', '(unnamed)')!r}", field=KIND)
     found: xr.Dataset = resolve_name(KINDS[kind])(study)
     return found

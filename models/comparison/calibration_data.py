@@ -11,13 +11,13 @@ curve is: such rows are left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
-from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, read_reports, same_token
+from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, read_kind, same_token
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import response_positions
@@ -67,23 +67,25 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     >>> bool((data.report > 0.5).all())
     True
     """
-    study = COMPARISON.read(study) if as_paid else read_reports(study)
+    study = COMPARISON.read(study) if as_paid else read_kind(study)
     rows = informative_responses(study)
     report = study["report"].values[rows].astype(float)
     is_tie = report == 0.5
     kept, p = rows[~is_tie], report[~is_tie]
     if kept.size == 0:
-        raise InputError("has no report that favours one of two tokens", source=_source(study), field="report")
+        raise InputError(
+            "has no report that favours one of two tokens", source=f"study {study.attrs.get('name')!r}", field="report"
+        )
     right, weight = p > 0.5, np.ones(kept.size)
     if as_paid:
         position, candidate = response_positions(study)[kept], study["response_candidate"].values[kept]
         target, drawn = generator_logprobs(study)
         weight = 1 / (1 + np.exp((drawn[position, candidate] - target[position]).astype(float)))
-    people, person = _people(study["participant"].values[kept])
+    people, person = np.unique(study["participant"].values[kept].astype(str), return_inverse=True)
     return OutcomeData(
         participant=people,
         row=kept,
-        person=person,
+        person=person.astype(np.intp),
         report=np.where(right, p, 1 - p),
         outcome=right.astype(np.intp),
         weight=weight,
@@ -93,20 +95,11 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
 
 def informative_responses(study: xr.Dataset) -> IntArray:
     """Responses that somebody gave on two different tokens, one of them the true one."""
-    study = read_reports(study)
+    study = read_kind(study)
     asked = ~study["automatic"].values & (response_references(study) == TARGET_POSITION)
     if "response_candidate" in study:
         asked &= ~same_token(study)[response_positions(study), study["response_candidate"].values]
     rows = np.flatnonzero(asked)
     if rows.size == 0:
-        raise InputError("has no answer on two different tokens", source=_source(study))
+        raise InputError("has no answer on two different tokens", source=f"study {study.attrs.get('name')!r}")
     return rows.astype(np.intp)
-
-
-def _people(names: NDArray[Any]) -> tuple[NDArray[np.str_], IntArray]:
-    people, person = np.unique(np.asarray(names).astype(str), return_inverse=True)
-    return people, person.astype(np.intp)
-
-
-def _source(study: xr.Dataset) -> str:
-    return f"study {study.attrs.get('name')!r}"

@@ -58,12 +58,14 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     """
     study = with_n_responses(study, settings.n, settings.seed)
     outcomes = favoured_outcomes(study)
-    game = favoured_outcomes(study, as_paid=True) if study.attrs[KIND] == COMPARISON.kind else None
-    with bayes.several_fits(2 + (game is not None), settings.sampler):
-        fits, posteriors = _fits(settings, outcomes, game)
+    readings = {"llo": outcomes, "beta": outcomes}
+    if study.attrs[KIND] == COMPARISON.kind:
+        readings["game"] = favoured_outcomes(study, as_paid=True)
+    with bayes.several_fits(len(readings), settings.sampler):
+        fits, posteriors = _fits(settings, readings)
     table = participant_table(study, outcomes, fits, settings.tail)
     items = study["response_item"].to_numpy()[outcomes.row]
-    dataset = _dataset(table, fits, settings).assign(_points(outcomes, game))
+    dataset = _dataset(table, fits, settings).assign(_points(readings))
     dataset = dataset.assign_attrs(_beta_against_linear(fits, outcomes, items))
     found = {_POSTERIORS[name]: fit.convergence for name, fit in fits.items()}
     shown = study.attrs["name"], settings.interval
@@ -90,17 +92,17 @@ def _left_out(outcomes: OutcomeData) -> list[str]:
 
 
 def _fits(
-    settings: CalibrationSettings, outcomes: OutcomeData, game: OutcomeData | None
+    settings: CalibrationSettings, readings: Mapping[str, OutcomeData]
 ) -> tuple[dict[str, Fit], dict[str, InferenceData]]:
     """Three posteriors of two programs: weights are data, so that the linear one serves twice."""
-    models = {family: calibration_model(outcomes, family, settings.priors) for family in ("llo", "beta")}
+    models = {family: calibration_model(readings[family], family, settings.priors) for family in ("llo", "beta")}
     compiles = settings.sampler.name == "nutpie"
     programs = {name: compile_model(model) if compiles else model for name, model in models.items()}
     fits: dict[str, Fit] = {}
     posteriors: dict[str, InferenceData] = {}
-    for name in (*models, *["game"] * (game is not None)):
-        if game is not None and name == "game":
-            models["llo"].set_data("weight", game.weight)
+    for name, data in readings.items():
+        if name == "game":
+            models["llo"].set_data("weight", data.weight)
         program, purpose = programs.get(name, programs["llo"]), f"calibration {name}"
         fits[name] = bayes.fit_model(settings, program, purpose)
         if settings.save_posterior:
@@ -122,7 +124,8 @@ def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: N
     }
 
 
-def _points(outcomes: OutcomeData, game: OutcomeData | None) -> dict[str, tuple[str, FloatArray]]:
+def _points(readings: Mapping[str, OutcomeData]) -> dict[str, tuple[str, FloatArray]]:
+    outcomes = readings["llo"]
     shown = np.unique(outcomes.report.round(9))
     if shown.size > _MAX_POINTS:  # unrounded reports: bins of equal count
         starts = np.quantile(outcomes.report, np.arange(8) / 8)
@@ -130,25 +133,20 @@ def _points(outcomes: OutcomeData, game: OutcomeData | None) -> dict[str, tuple[
     else:
         code = np.searchsorted(shown, outcomes.report.round(9))
     _, code = np.unique(code, return_inverse=True)
-    count = np.bincount(code).astype(float)
-    points = {
-        "report": np.bincount(code, outcomes.report) / count,
-        "count": count,
-        "frequency": np.bincount(code, outcomes.outcome) / count,
-    }
-    if game is not None:
-        weight = np.bincount(code, game.weight)
-        points["weighted_report"] = np.bincount(code, game.report * game.weight) / weight
-        points["weighted_frequency"] = np.bincount(code, game.outcome * game.weight) / weight
-    return {f"point_{name}": ("point", values) for name, values in points.items()}
+    points = {"point_count": np.bincount(code).astype(float)}
+    for name, prefix in (("llo", "point_"), ("game", "point_weighted_")):
+        if data := readings.get(name):
+            weight = np.bincount(code, data.weight)
+            points[f"{prefix}report"] = np.bincount(code, data.report * data.weight) / weight
+            points[f"{prefix}frequency"] = np.bincount(code, data.outcome * data.weight) / weight
+    return {name: ("point", values) for name, values in points.items()}
 
 
 def _dataset(table: pd.DataFrame, fits: Mapping[str, Fit], settings: CalibrationSettings) -> xr.Dataset:
     quantile = [settings.tail, 0.5, 1 - settings.tail]
     variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *bayes.CONVERGENCE_COLUMNS]))
     for name, fit in fits.items():
-        family = "llo" if name == "game" else name
-        typical, each = curves.reliability_curves(fit.posterior, family, CURVE_REPORTS)
+        typical, each = curves.reliability_curves(fit.posterior, name.replace("game", "llo"), CURVE_REPORTS)
         variables[f"{name}_curve"] = ("quantile", "report"), np.quantile(typical, quantile, axis=0)
         variables[f"{name}_participant_curve"] = ("participant", "report"), np.median(each, axis=0)
     everyone = table["participant"].to_numpy(dtype=object)

@@ -18,7 +18,7 @@ _CURVE, _OBSERVED, _THIN, _BETA = "#0072B2", "#000000", "0.72", "#C38700"
 _DASHED = (0, (4, 2))
 _LOWEST = ("llo_participant_curve", "game_participant_curve", "point_frequency", "point_weighted_frequency")
 _READINGS = (
-    ("llo", "", "Was it the text's?"),
+    ("llo", "", "Answers as given"),
     ("game", "weighted_", "Weighted answers"),
 )
 
@@ -28,22 +28,17 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
     """How often the favoured option is true, by what was reported for it; and allowing for how the other was drawn."""
     fig = new_figure(4.5, 4.0)
     readings = [each for each in _READINGS if f"{each[0]}_curve" in dataset]
-    panels = fig.subplots(1, len(readings), sharey=True, squeeze=False)[0]
-    left = panels[0]
+    left, *_ = panels = fig.subplots(1, len(readings), sharey=True, squeeze=False)[0]
     # a curve below one half is worth seeing, the empty space below the lowest is not
-    lowest = min(np.floor(10 * float(dataset[name].min().item()) - 0.2) / 10 for name in _LOWEST if name in dataset)
+    lowest = min(np.floor(10 * dataset[name].to_numpy().min() - 0.2) / 10 for name in _LOWEST if name in dataset)
+    bottom = max(min(lowest, 0.4), 0.0)
     count = dataset["point_count"].to_numpy()
     look = {"facecolor": "white", "edgecolor": _OBSERVED, "linewidth": 1.1, "zorder": 4, "clip_on": False}
     for axes, (name, points, title) in zip(panels, readings, strict=True):
         _curves(axes, dataset, name)
         at = dataset[f"point_{points}report"], dataset[f"point_{points}frequency"]
         axes.scatter(*at, s=12 + 130 * count / count.max(), **look)
-        axes.set(
-            title=title * (len(panels) > 1),
-            xlabel="report, favoured option",
-            xlim=(0.49, 1.0),
-            ylim=(max(min(lowest, 0.4), 0.0), 1.0),
-        )
+        axes.set(title=title, xlabel="report, favoured option", xlim=(0.49, 1.0), ylim=(bottom, 1.0))
         for axis in (axes.xaxis, axes.yaxis):
             percent(axis)
     # above the curve that it may lie on

@@ -18,11 +18,13 @@ from shannon_game.experiments.studies.comparison.file import check_contradiction
 from shannon_game.experiments.studies.comparison.table_answers import (
     Asked,
     answers_of,
+    forecasts_of,
     free_answers_of,
 )
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
     CANDIDATE,
+    FORECASTS,
     FREE_ANSWERS,
     OPTIONAL,
     PAIRS,
@@ -42,8 +44,8 @@ _CELLS = ("item", "candidate")
 class ComparisonTableSettings(ComparisonLayout, TableFile):
     """Settings of a comparison study in two tables (CSV and the like, or Parquet)."""
 
-    pairs: UserPath
-    """Table with one row per candidate of an item.
+    pairs: UserPath | None = None
+    """Table with one row per candidate of an item; null for answers that say themselves what came true (outcome).
 
     Beside the columns below it holds, for every language model NAME, target_logprob_NAME and candidate_logprob_NAME:
     ln p(target | context) and ln p(candidate | context), nats. Every item has as many candidates as the others, all
@@ -68,6 +70,9 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
 
     # rows of practice are people's
     every = settings.changed(where={}, where_not={})
+    if settings.pairs is None:
+        name = settings.answers.stem if settings.answers else ""
+        return forecasts_of(read("answers", "answer", FORECASTS), settings, name)
     pairs = read_table(settings.pairs, of="pair", how=every, wanted=settings.columns.of("pairs", PAIRS).values())
     answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
@@ -76,9 +81,9 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
 @of_frames(ComparisonLayout)
 def comparison_study(
     answers: pd.DataFrame | None,
-    candidates: pd.DataFrame,
+    candidates: pd.DataFrame | None = None,
     *,
-    generator: str,
+    generator: str | None = None,
     free_answers: pd.DataFrame | None = None,
     name: str = "comparison study",
     **settings: Any,
@@ -89,28 +94,27 @@ def comparison_study(
     ----------
     answers : pandas.DataFrame or None
         One row per answer: ``item``, ``draw`` (which candidate of the item was shown), ``participant``, ``report`` (the
-        probability given to the target). None for a study that only the language models play.
-    candidates : pandas.DataFrame
+        probability given to the target). None for a study that only the language models play. Without candidates
+        ``outcome`` says whether what ``report`` is of came true, and a study of forecasts needs no ``draw``.
+    candidates : pandas.DataFrame, optional
         One row per drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
         ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
         ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
         candidates as the others, all independent draws from the generator, repeats kept; or ``source`` says where each
         comes from. :class:`ComparisonColumns` has the other columns.
-    generator : str
+    generator : str, optional
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
         One row per free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and
         ``batch`` if there were several.
     name : str, optional
         Of the study.
-    columns : dict, optional
-        ``{"participant": "worker"}`` says that a column has another name, and ``{"answers": {"item": "question"}}``
-        that it has in the answers alone.
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`. Items are numbered in the
+        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`, or without candidates
+        :func:`~shannon_game.estimators.comparison.study.validate_forecast_study`. Items are numbered in the
         order of the candidates; ``item_id`` (item) is what the DataFrame calls them. All items are reference items;
         those that nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
         ``automatic``: it says nothing of a belief.
@@ -131,6 +135,9 @@ def comparison_study(
     1.96
     """
     layout = ComparisonLayout(generator=generator, **settings)
+    if candidates is None:
+        of_answers = None if answers is None else table_of(answers, "answers", of="answer", needed=FORECASTS)
+        return forecasts_of(of_answers, layout, name)
     asked = table_of(candidates, "candidates", of="candidate", needed=PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
@@ -249,9 +256,8 @@ def _models(pairs: Table) -> list[str]:
         pairs.check_columns(columns, hint=f"model {model!r} needs it")
     if not found[TARGET]:
         hint = "it names no language model: the generator at least needs target_logprob_NAME and candidate_logprob_NAME"
-        alone = Load("forecast_table", {"path": "ANSWERS", "columns.outcome": None})
-        hint += f"; {alone} reads the answers alone, for calibration"
-        raise pairs.missing(TARGET + "NAME", hint)
+        alone = Load("comparison_table", {"answers": "FILE", "columns.outcome": None})
+        raise pairs.missing(TARGET + "NAME", f"{hint}; without one, {alone} is enough for calibration")
     return found[TARGET]
 
 

@@ -6,18 +6,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.comparison import validate_forecast_study
+from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
-from shannon_game.experiments.studies.cells import check_scale, one_mark
+from shannon_game.experiments.studies.cells import check_scale, composed, one_mark
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
+    FORECASTS,
     FREE_ANSWERS,
+    OPTIONS,
     ComparisonColumns,
     ComparisonLayout,
-    ReportLayout,
 )
-from shannon_game.experiments.studies.parsing import shown
+from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table
 
 
@@ -44,7 +49,7 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
         "participant": ("response", table["participant"]),
         "response_item": ("response", where[:, 0]),
         "response_candidate": ("response", where[:, 1]),
-        "report": ("response", reports_of(table, settings)),
+        "report": ("response", _reports(table, settings)),
     }
     if "reference" in table:
         # an empty cell is the target
@@ -57,8 +62,55 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
     return variables
 
 
-def reports_of(table: Table, settings: ReportLayout) -> NDArray[np.float64]:
-    """Read the reports of a table as probabilities strictly between 0 and 1; what was moved there is in its notes."""
+def forecasts_of(given: Table | None, settings: ComparisonLayout, name: str) -> xr.Dataset:
+    """Make a forecast study of the table of answers, which say themselves what came true."""
+    if given is None or settings.generator is not None:
+        problem = "is missing: it holds the candidates that people compared, and the generator's log-probabilities"
+        raise InputError(problem, field=Set("study.pairs"))
+    table = settings.columns.read(given, "answers", FORECASTS, OPTIONS)
+    blank = {name: table.blank(name) for name in table.names if name not in OPTIONS}
+    table = table.without(blank, settings.missing, of="answer")
+    tokens = {name: table[name] for name in OPTIONS if name in table}
+    report, outcome, of = _reports(table, settings), _outcomes(table), table.groups("item", what="item")
+    equal = np.full(len(table), len(tokens) == 2) & (tokens.get("option") == tokens.get("other"))
+    again = pd.DataFrame({name: table[name] for name in ("item", "participant", *tokens)}).duplicated().to_numpy()
+    table.note("answers of a participant to what they had answered before; kept", again, "warning")
+    table.note("answers on two equal tokens, which say nothing of a belief (automatic)", equal)
+    responses = {
+        "participant": table["participant"],
+        "response_item": of.of_row.astype(np.int64),
+        "report": np.where(outcome, report, 1 - report),
+        "outcome": outcome,
+        "automatic": equal,
+        **tokens,
+    }
+    study = xr.Dataset(
+        {"item_id": ("item", table["item"][of.first])} | {name: ("response", its) for name, its in responses.items()},
+        coords={"item": np.arange(len(of))},
+        attrs={"name": name, "data_sha256": table.sha256},
+    )
+    add_notes(study, table.notes)
+    return validate_forecast_study(study)
+
+
+def _outcomes(table: Table) -> NDArray[np.bool_]:
+    """Whether what a report is of came true: as the table says, or as the token that did."""
+    if "outcome" not in table:
+        return np.ones(len(table), dtype=bool)
+    if not all(name in table for name in OPTIONS):
+        return table.flags("outcome")
+    came, option, other = one_mark(*(composed(table[name]) for name in ("outcome", *OPTIONS)))
+    first, named = came == option, (came == option) | (came == other)
+    if not named.any():
+        return table.flags("outcome", ", or the token that came true")
+    right = "should be the token that came true,"
+    table.refuse(~named, "outcome", lambda row: f"{right} {shown(option[row])} or {shown(other[row])}")
+    both = np.isin(came, ("0", "1")) & (first != (came == "1"))
+    table.refuse(both, "outcome", "which names a token and says yes or no: write true or false")
+    return np.asarray(first, dtype=bool)
+
+
+def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     percent, top = settings.percent, 100 if settings.percent else 1
     report = table.shares("report", percent=percent)
     # a cell with a percent sign says its scale itself
