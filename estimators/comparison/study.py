@@ -88,8 +88,7 @@ FORECAST = Schema(
 def validate_forecast_study(study: Dataset) -> Dataset:
     """Check a forecast study, and return it read by its labels: cut or reordered, it is what it says.
 
-    Dimensions are ``item`` (what was forecast) and ``response`` (stated probabilities, in long form). The target is what
-    came true.
+    Dimensions are ``item`` (what was forecast) and ``response`` (in long form); the target is what came true.
 
     {variables}
     """

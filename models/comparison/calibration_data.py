@@ -73,9 +73,8 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     is_tie = report == 0.5
     kept, p = rows[~is_tie], report[~is_tie]
     if kept.size == 0:
-        raise InputError(
-            "has no report that favours one of two tokens", source=f"study {study.attrs.get('name')!r}", field="report"
-        )
+        problem = "has no report that favours one of two tokens"
+        raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="report")
     right, weight = p > 0.5, np.ones(kept.size)
     if as_paid:
         position, candidate = response_positions(study)[kept], study["response_candidate"].values[kept]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.comparison.study import COMPARISON
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.comparison.calibration import figures
 from shannon_game.experiments.comparison.calibration.table import participant_table, summary
@@ -77,7 +78,7 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
             "participants": figures.participants_figure(table, *shown),
         },
         text=summary(table, dataset),
-        warnings=(*_left_out(outcomes), *bayes.unconverged(found)),
+        warnings=(*_left_out(study, outcomes), *bayes.unconverged(found)),
         gate_failed=bayes.gate_failed(settings, found),
         posteriors=posteriors,
     )
@@ -86,9 +87,10 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
 _POSTERIORS = {"llo": "the curve linear in log-odds", "beta": "beta calibration", "game": "the game's curve"}
 
 
-def _left_out(outcomes: OutcomeData) -> list[str]:
-    n = outcomes.n_ties
-    return [f"{n} reports of 50% are left out: they favour neither option"] if n else []
+def _left_out(study: xr.Dataset, outcomes: OutcomeData) -> list[str]:
+    between = int((response_references(study) != TARGET_POSITION).sum())
+    why = {"of 50%": ("they favour neither option", outcomes.n_ties), "of two candidates": ("neither is true", between)}
+    return [f"{n} reports {which} are left out: {because}" for which, (because, n) in why.items() if n]
 
 
 def _fits(

@@ -18,7 +18,7 @@ _CURVE, _OBSERVED, _THIN, _BETA = "#0072B2", "#000000", "0.72", "#C38700"
 _DASHED = (0, (4, 2))
 _LOWEST = ("llo_participant_curve", "game_participant_curve", "point_frequency", "point_weighted_frequency")
 _READINGS = (
-    ("llo", "", "Answers as given"),
+    ("llo", "", "Was it the text's?"),
     ("game", "weighted_", "Weighted answers"),
 )
 
@@ -38,7 +38,9 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
         _curves(axes, dataset, name)
         at = dataset[f"point_{points}report"], dataset[f"point_{points}frequency"]
         axes.scatter(*at, s=12 + 130 * count / count.max(), **look)
-        axes.set(title=title, xlabel="report, favoured option", xlim=(0.49, 1.0), ylim=(bottom, 1.0))
+        axes.set(
+            title=title * (len(panels) > 1), xlabel="report, favoured option", xlim=(0.49, 1.0), ylim=(bottom, 1.0)
+        )
         for axis in (axes.xaxis, axes.yaxis):
             percent(axis)
     # above the curve that it may lie on

@@ -98,10 +98,9 @@ def comparison_study(
         ``outcome`` says whether what ``report`` is of came true, and a study of forecasts needs no ``draw``.
     candidates : pandas.DataFrame, optional
         One row per drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
-        ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
-        ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
-        candidates as the others, all independent draws from the generator, repeats kept; or ``source`` says where each
-        comes from. :class:`ComparisonColumns` has the other columns.
+        ``candidate``; and for the generator and every other language model ``target_logprob_NAME`` and
+        ``candidate_logprob_NAME``, ln p in nats. Every item has as many candidates as the others, all independent draws
+        from the generator, repeats kept; or ``source`` says where each comes from.
     generator : str, optional
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
@@ -113,11 +112,10 @@ def comparison_study(
     Returns
     -------
     xarray.Dataset
-        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`, or without candidates
-        :func:`~shannon_game.estimators.comparison.study.validate_forecast_study`. Items are numbered in the
-        order of the candidates; ``item_id`` (item) is what the DataFrame calls them. All items are reference items;
-        those that nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
-        ``automatic``: it says nothing of a belief.
+        Passes :func:`~shannon_game.estimators.comparison.study.validate_comparison_study`, or without candidates
+        :func:`~shannon_game.estimators.comparison.study.validate_forecast_study`; ``item_id`` (item) is what the
+        DataFrame calls the items. Those that nobody answered are reference items only. An answer on a candidate that is
+        the target's very string counts as ``automatic``: it says nothing of a belief.
 
     Examples
     --------
