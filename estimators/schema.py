@@ -59,8 +59,7 @@ class Variable:
     range: Range | None = None
     label_of: str = ""
     position_along: str = ""
-    codes: tuple[str, ...] = ()
-    """What -1, -2, ... stand for among positions."""
+    codes: tuple[str, ...] = ()  # what -1, -2, ... stand for among positions
     goes_with: bool = False
     unique: bool = False
     filled: bool = False

@@ -142,9 +142,7 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
     function: Any = load_target(entry, what="study")
     study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
     study = checked_study(study, entry.kinds, f"study={entry.name}")
-    if kinds and study.attrs[KIND] not in kinds:
-        problem = (
-            f"is {entry.name!r}, which gave a {study.attrs[KIND]} study; {needed}{lacking(study.attrs[KIND], kinds)}"
-        )
+    if kinds and (gave := study.attrs[KIND]) not in kinds:
+        problem = f"is {entry.name!r}, which gave a {gave} study; {needed}{lacking(gave, kinds)}"
         raise InputError(problem, source="settings", field="study")
     return study

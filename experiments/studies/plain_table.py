@@ -323,8 +323,8 @@ class Table:
     def flags(self, column: str, more: str = "") -> NDArray[np.bool_]:
         """Cells of a column as true or false; `more` says what else they could be."""
         said = [_FLAGS.get(text.strip().lower()) for text in self.texts(column).tolist()]
-        unknown = np.array([flag is None for flag in said])
-        self.refuse(unknown, column, f"should be 1 or 0, true or false, yes or no{more}")
+        right = f"should be 1 or 0, true or false, yes or no{more}"
+        self.refuse(np.array([flag is None for flag in said]), column, right)
         return np.array(said, dtype=bool)
 
     def repeated(self) -> str:

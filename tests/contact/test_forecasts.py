@@ -84,8 +84,8 @@ def test_the_correct_one_of_two_tokens() -> None:
 
 # as write.csv of R writes it: names of rows, strings in quotes, TRUE and FALSE, NA
 FROM_R = '"","participant","item","p","correct"\n' + "".join(
-    f'"{number}","{who}","{item}",{"NA" if number == 5 else stated},{"NA" if number == 7 else ("FALSE", "TRUE")[came]}\n'
-    for number, (who, item, stated, came) in enumerate(ROWS, start=1)
+    f'"{n}","{who}","{item}",{"NA" if n == 5 else stated},{"NA" if n == 7 else ("FALSE", "TRUE")[came]}\n'
+    for n, (who, item, stated, came) in enumerate(ROWS, start=1)
 )
 COLUMNS = {"report": "p", "outcome": "correct"}
 
@@ -172,7 +172,7 @@ def test_estimators_and_the_command_say_so_too(tmp_path: Path) -> None:
     given = "study=comparison_table", f"study.answers={tmp_path / 'f.csv'}"
     with pytest.raises(InputError, match=r"forecasts have no generator: study=comparison_table study\.pairs=FILE"):
         run_experiment("+exp=perplexity", *given)
-    with pytest.raises(InputError, match=r"study\.pairs: is missing: it holds the candidates"):
+    with pytest.raises(InputError, match=r"study\.pairs: is missing: it holds candidates"):
         run_experiment("+exp=calibration", *given, "study.generator=gpt2")
 
 

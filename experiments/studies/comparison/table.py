@@ -72,7 +72,8 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     every = settings.changed(where={}, where_not={})
     if settings.pairs is None:
         name = settings.answers.stem if settings.answers else ""
-        return forecasts_of(read("answers", "answer", FORECASTS), settings, name)
+        alone = read("answers", "answer", FORECASTS) if settings.free_answers is None else None
+        return forecasts_of(alone, settings, name)
     pairs = read_table(settings.pairs, of="pair", how=every, wanted=settings.columns.of("pairs", PAIRS).values())
     answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
@@ -104,8 +105,7 @@ def comparison_study(
     generator : str, optional
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
-        One row per free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and
-        ``batch`` if there were several.
+        One row per free answer: ``item``, ``participant``, ``answer`` (as candidates write it), maybe ``batch``.
     name : str, optional
         Of the study.
 
@@ -134,8 +134,9 @@ def comparison_study(
     """
     layout = ComparisonLayout(generator=generator, **settings)
     if candidates is None:
-        of_answers = None if answers is None else table_of(answers, "answers", of="answer", needed=FORECASTS)
-        return forecasts_of(of_answers, layout, name)
+        is_whole = answers is None or free_answers is not None
+        alone = None if is_whole else table_of(answers, "answers", of="answer", needed=FORECASTS)
+        return forecasts_of(alone, layout, name)
     asked = table_of(candidates, "candidates", of="candidate", needed=PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
@@ -163,15 +164,11 @@ def _study(
         answered[variables["answer_item"][1]] = True
     variables["item_set"] = ("item", np.where(answered, _ITEM_SET, "").astype(object))
     given = [table for table in (pairs, answers, free) if table is not None]
-    digests = "".join(table.sha256 for table in given)
+    digest = hashlib.sha256("".join(table.sha256 for table in given).encode()).hexdigest()
     study = xr.Dataset(
         variables,
         coords={"item": np.arange(len(asked.names)), "model": np.array(models, dtype=object)},
-        attrs={
-            "name": name,
-            "generator": settings.generator,
-            "data_sha256": hashlib.sha256(digests.encode()).hexdigest(),
-        },
+        attrs={"name": name, "generator": settings.generator, "data_sha256": digest},
     )
     of_tables = [note for table in given for note in table.notes]
     add_notes(study, [*of_tables, *string_contradictions(study), *_notes(study, answered)])

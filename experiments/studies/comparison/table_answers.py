@@ -65,11 +65,11 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
 def forecasts_of(given: Table | None, settings: ComparisonLayout, name: str) -> xr.Dataset:
     """Make a forecast study of the table of answers, which say themselves what came true."""
     if given is None or settings.generator is not None:
-        problem = "is missing: it holds the candidates that people compared, and the generator's log-probabilities"
-        raise InputError(problem, field=Set("study.pairs"))
+        raise InputError(
+            "is missing: it holds candidates, and a generator's log-probabilities", field=Set("study.pairs")
+        )
     table = settings.columns.read(given, "answers", FORECASTS, OPTIONS)
-    blank = {name: table.blank(name) for name in table.names if name not in OPTIONS}
-    table = table.without(blank, settings.missing, of="answer")
+    table = table.without({name: table.blank(name) for name in table.names if name not in OPTIONS}, settings.missing)
     tokens = {name: table[name] for name in OPTIONS if name in table}
     report, outcome, of = _reports(table, settings), _outcomes(table), table.groups("item", what="item")
     equal = np.full(len(table), len(tokens) == 2) & (tokens.get("option") == tokens.get("other"))

@@ -25,7 +25,6 @@ FORECASTS = ("item", "participant", "report", "outcome")
 """Columns that a table of answers without candidates needs."""
 
 OPTIONS = ("option", "other")
-"""Further columns of such answers: the two tokens."""
 
 FREE_ANSWERS = ("item", "participant", "answer")
 """Columns that a table of free answers needs."""
@@ -72,9 +71,9 @@ class ComparisonColumns(Columns):
     outcome: Annotated[str | None, "text"] = "outcome"
     """Of answers without candidates: whether what the report is of came true: 1/0, true/false, yes/no, or the token
     that did. null: it always did."""
-    option: Annotated[str, "text"] = "option"
+    option: Annotated[str | None, "text"] = "option"
     """Of answers without candidates, optional: of two tokens, the one that the report is of."""
-    other: Annotated[str, "text"] = "other"
+    other: Annotated[str | None, "text"] = "other"
     """The other token."""
     source: Annotated[str, "id"] = "source"
     """Of the candidates, optional: generator, proposal, distinct or answer; generator where there is no such column."""
