@@ -65,9 +65,7 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
 def forecasts_of(given: Table | None, settings: ComparisonLayout, name: str) -> xr.Dataset:
     """Make a forecast study of the table of answers, which say themselves what came true."""
     if given is None or settings.generator is not None:
-        raise InputError(
-            "is missing: it holds candidates, and a generator's log-probabilities", field=Set("study.pairs")
-        )
+        raise InputError("is missing: it holds candidates and their log-probabilities", field=Set("study.pairs"))
     table = settings.columns.read(given, "answers", FORECASTS, OPTIONS)
     table = table.without({name: table.blank(name) for name in table.names if name not in OPTIONS}, settings.missing)
     tokens = {name: table[name] for name in OPTIONS if name in table}
