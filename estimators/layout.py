@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.schema import is_dataset, optional
+from shannon_game.estimators.schema import optional
 
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
@@ -31,8 +31,6 @@ def item_labels(study: Dataset) -> NDArray[Any]:
 
 def item_positions(study: Dataset, variable: str) -> NDArray[np.intp]:
     """Positions along ``item`` of the labels that a variable holds (``response_item``, ``entry_item``, ...)."""
-    if not is_dataset(study):
-        raise InputError(f"is a {type(study).__name__}, should be a study (an xarray.Dataset)", field="study")
     labels, wanted = study["item"].values, study[variable].values
     order = np.argsort(labels, kind="stable")
     slot = np.minimum(np.searchsorted(labels, wanted, sorter=order), len(labels) - 1)

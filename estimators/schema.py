@@ -59,7 +59,7 @@ class Variable:
     range: Range | None = None
     label_of: str = ""
     position_along: str = ""
-    position_from: int = 0
+    codes: tuple[str, ...] = ()  # what -1, -2, ... stand for among positions
     goes_with: bool = False
     unique: bool = False
     filled: bool = False
@@ -75,6 +75,11 @@ class Variable:
         """Whether its values are the labels of a dimension."""
         return self.name == self.dims
 
+    @property
+    def coded(self) -> list[str]:
+        """What its codes stand for."""
+        return [f"{-number} is {what}" for number, what in enumerate(self.codes, start=1)]
+
     def is_needed(self, study: Dataset) -> bool:
         """Whether this study has to have it."""
         return self.needed is True or self.needed in study.dims or self.needed in study
@@ -84,6 +89,7 @@ class Variable:
         when = "" if self.needed is True else "optional: " if self.needed is False else f"with ``{self.needed}``: "
         notes = [f"label along ``{self.label_of}``"] * bool(self.label_of)
         notes += [f"position along ``{self.position_along}``"] * bool(self.position_along)
+        notes += self.coded
         notes += [self.range.words] if self.range else []
         notes += ["label, each once (coordinate)"] * self.is_coordinate + ["each once"] * self.unique
         unit = self.unit or (self.range.unit if self.range else "")
@@ -285,8 +291,9 @@ def _check_values(study: Dataset, variable: Variable, source: str) -> None:
         refuse(study, source, name, variable.range.holds(values), f"should be {variable.range.words}")
     if variable.position_along:
         n = study.sizes[variable.position_along]
-        right = f"should be {variable.position_from} to {n - 1}"
-        refuse(study, source, name, (values >= variable.position_from) & (values < n), right)
+        lowest = -len(variable.codes)
+        right = "; ".join([f"should be {lowest} to {n - 1}", *variable.coded])
+        refuse(study, source, name, (values >= lowest) & (values < n), right)
     if variable.label_of:
         labels = set(study[variable.label_of].values.tolist())
         known = np.array([value in labels for value in values.tolist()], dtype=bool)

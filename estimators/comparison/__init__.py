@@ -41,6 +41,7 @@ from shannon_game.estimators.comparison.simulation.settings import QuestionDesig
 from shannon_game.estimators.comparison.simulation.settings import SimulationSettings as SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study as simulate_comparison_study
 from shannon_game.estimators.comparison.study import validate_comparison_study as validate_comparison_study
+from shannon_game.estimators.comparison.study import validate_forecast_study as validate_forecast_study
 from shannon_game.estimators.comparison.study_sources import SOURCES as SOURCES
 from shannon_game.estimators.comparison.tables import comparison_items as comparison_items
 from shannon_game.estimators.comparison.tables import comparison_participants as comparison_participants

@@ -61,11 +61,6 @@ def verdict(
     return "enough draws"
 
 
-def tail_size(n: int) -> int:
-    """Weights that make the tail: min(n / 5, 3 sqrt(n)), rounded up (Vehtari et al. 2024)."""
-    return int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
-
-
 def fit_pareto_shape(excess: FloatArray) -> tuple[float, float]:
     """Shape k and scale of a generalised Pareto law of excesses (Zhang & Stephens 2009, prior of Vehtari et al. 2024).
 
@@ -116,7 +111,8 @@ def smooth_tail(weight: FloatArray) -> FloatArray:
 
 def _tail_excess(weight: FloatArray) -> tuple[float, FloatArray]:
     """Threshold, and the tail's excesses over it, increasing; none where the tail is too short."""
-    size = tail_size(weight.size)
+    # weights that make the tail (Vehtari et al. 2024)
+    size = int(np.ceil(min(0.2 * weight.size, 3 * np.sqrt(weight.size))))
     if size < _MIN_TAIL or size >= weight.size:
         return float("nan"), np.empty(0)
     cut = weight.size - size - 1

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
-from shannon_game.estimators.comparison.study import COMPARISON
+from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs
 from shannon_game.estimators.comparison.study_sources import (
     ANSWER,
     DISTINCT,
@@ -82,9 +82,8 @@ def study_proposals(study: Dataset) -> Proposals:
         for row, drawn in enumerate(_DRAWN):
             source[kind == drawn] = row
         distinct = (kind == DISTINCT).sum(axis=1)
-    generator = study["model"].values.tolist().index(study.attrs["generator"])
     candidate = np.full((len(_DRAWN), *shape), np.nan)
-    candidate[0] = study["candidate_logprob"].values[generator]
+    candidate[0] = generator_logprobs(study)[1]
     for row, name in enumerate(_LOGPROBS[1:], start=1):
         if name in study:
             candidate[row] = study[name].values

@@ -138,6 +138,7 @@ def private_belief(
     se = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))) / slope**2
     person, token, noise = variances / slope**2
     half = t_half_width(se, n - 1, probability)
+    fixed, _ = _design(reports)
     return PrivateBelief(
         variance=float(person),
         se=se,
@@ -156,7 +157,7 @@ def private_belief(
         person=reports.person,
         item=reports.item,
         token=reports.token,
-        residual_nats=_residuals(reports),
+        residual_nats=reports.log_ratio - fixed @ np.linalg.lstsq(fixed, reports.log_ratio)[0],
     )
 
 
@@ -200,11 +201,6 @@ def _fit(reports: _Reports, start: FloatArray | None = None) -> FloatArray:
     effects = [(k, cell), (k, reports.token), (np.ones(row.size), row)]
     steps = {} if start is None else {"max_steps": 1}
     return variance_components(reports.log_ratio, fixed, effects, reports.item, start=start, **steps)
-
-
-def _residuals(reports: _Reports) -> FloatArray:
-    fixed, _ = _design(reports)
-    return reports.log_ratio - fixed @ np.linalg.lstsq(fixed, reports.log_ratio)[0]
 
 
 def _design(reports: _Reports) -> tuple[FloatArray, FloatArray]:

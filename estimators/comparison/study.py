@@ -1,4 +1,4 @@
-"""The comparison study: one ``xarray.Dataset``, one validator, and the arrays that estimators read."""
+"""The comparison study and the forecast study, each with its validator, and the arrays that estimators read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shannon_game.estimators.comparison.study_sources import (
 )
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, ITEM_ID, response_positions
-from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
+from shannon_game.estimators.schema import KIND, Range, Schema, Variable, optional, refuse
 
 SAME_TOKEN_TOLERANCE_NATS = 1e-6
 """Two log-probabilities of one token under one model differ by no more than this (float32 noise)."""
@@ -40,7 +40,8 @@ _REPORT = Range("strictly between 0 and 1, which mean an infinite likelihood rat
 
 COMPARISON = Schema(
     kind="comparison",
-    cure="comparison_study(answers, candidates) makes one of tables (from shannon_game import comparison_study)",
+    cure="comparison_study(answers, candidates, generator=NAME) makes one of tables that hold the generator's "
+    "log-probabilities (from shannon_game import comparison_study)",
     may_be_empty=("response", "answer"),
     variables=(
         Variable("item", "item", "int", "question"),
@@ -68,6 +69,36 @@ COMPARISON = Schema(
     ),
 )
 """Variables of a comparison study."""
+
+_OF_REPORTS = ("item", "item_id", "participant", "response_item", "report", "automatic")
+FORECAST = Schema(
+    kind="forecast",
+    cure="comparison_study(answers) makes one of a table (from shannon_game import comparison_study)",
+    variables=(
+        *(each for each in COMPARISON.variables if each.name in _OF_REPORTS),
+        Variable("outcome", "response", "bool", "the event came true: ``report`` was stated, else 1 - ``report``"),
+        optional("option", "response", "str", "of two tokens, the one whose probability was stated"),
+        optional("other", "response", "str", "the other one"),
+    ),
+)
+"""Variables of a forecast study: what a comparison study has of reports and outcomes, without a generator."""
+
+
+@FORECAST.documented
+def validate_forecast_study(study: Dataset) -> Dataset:
+    """Check a forecast study, and return it read by its labels: cut or reordered, it is what it says.
+
+    Dimensions are ``item`` (what was forecast) and ``response`` (in long form); the target is what came true.
+
+    {variables}
+    """
+    return FORECAST.check(study)[0]
+
+
+def read_kind(study: Dataset) -> Dataset:
+    """Read a comparison or a forecast study by its labels: what needs reports and outcomes alone takes both kinds."""
+    is_forecast = getattr(study, "attrs", {}).get(KIND) == FORECAST.kind
+    return (FORECAST if is_forecast else COMPARISON).read(study)
 
 
 @COMPARISON.documented

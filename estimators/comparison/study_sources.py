@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.arrays import Dataset, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
-from shannon_game.estimators.schema import Range, Variable, is_dataset, optional, refuse
+from shannon_game.estimators.schema import Range, Variable, optional, refuse
 
 GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING = "generator", "proposal", "distinct", "answer", "padding"
 SOURCES = (GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING)
@@ -38,9 +38,9 @@ SOURCE_VARIABLES = (
         "response_reference",
         "response",
         "int",
-        "what ``response_candidate`` was compared with, which ``report`` is of; -1 for the target",
+        "what ``response_candidate`` was compared with, which ``report`` is of",
         position_along="candidate",
-        position_from=TARGET_POSITION,
+        codes=("the target",),
     ),
     Variable("answer_item", "answer", "int", "the item answered freely", needed="answer", label_of="item"),
     Variable("answer_participant", "answer", "str", "who answered freely", needed="answer", filled=True),
@@ -48,10 +48,10 @@ SOURCE_VARIABLES = (
         "answer_candidate",
         "answer",
         "int",
-        "the token answered; -1 for the target, -2 for a token that is no candidate",
+        "the token answered",
         needed="answer",
         position_along="candidate",
-        position_from=NOT_A_CANDIDATE,
+        codes=("the target", "a token that is no candidate"),
     ),
     Variable("answer_batch", "answer", "int", "number of its batch of answers", needed="answer", range=_BATCH),
     Variable(
@@ -68,7 +68,6 @@ SOURCE_VARIABLES = (
 
 def has_free_answers(study: Dataset) -> bool:
     """Whether people answered contexts of the study freely."""
-    _require_dataset(study)
     return "answer" in study.dims and study.sizes["answer"] > 0
 
 
@@ -78,7 +77,6 @@ def candidate_sources(study: Dataset) -> NDArray[np.object_]:
     A study without ``candidate_source`` says it by its probabilities: ``distinct`` where an inclusion probability is
     known, ``proposal`` where a proposal's is, else ``generator``.
     """
-    _require_dataset(study)
     if "candidate_source" in study:
         return study["candidate_source"].values.astype(object)
     source = np.full(study["candidate_token"].shape, GENERATOR, dtype=object)
@@ -90,7 +88,6 @@ def candidate_sources(study: Dataset) -> NDArray[np.object_]:
 
 def all_from_generator(study: Dataset) -> bool:
     """Whether the study has no variable that would say of a candidate that the generator did not draw it."""
-    _require_dataset(study)
     return not any(name in study for name in ("candidate_source", "proposal_logprob", "inclusion_logprob"))
 
 
@@ -124,12 +121,6 @@ def check_sources(study: Dataset, source: str, same: NDArray[np.bool_]) -> None:
     _check_responses(study, source, padding)
     if "answer" in study.dims:
         _check_answers(study, source, padding, same)
-
-
-def _require_dataset(study: object) -> None:
-    if not is_dataset(study):
-        right = "should be an xarray.Dataset; comparison_study(answers, candidates) makes one"
-        raise InputError(f"is a {type(study).__name__}, {right}", field="study")
 
 
 def _check_padding(study: Dataset, source: str, padding: NDArray[np.bool_]) -> None:

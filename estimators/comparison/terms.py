@@ -13,7 +13,7 @@ from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from shannon_game.estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
-from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, same_token, token_codes
+from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, read_kind, same_token, token_codes
 from shannon_game.estimators.comparison.study_sources import all_from_generator, require_generator_draws
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -228,7 +228,7 @@ def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dat
     >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
     12
     """
-    study = COMPARISON.read(study)
+    study = read_kind(study)
     check_numbers({"n": n}, at_least=1)
     if study.sizes["response"] == 0:
         if "candidate_source" in study or "answer" in study.dims:

@@ -78,7 +78,8 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
             lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
             row: dict[str, Any] = {"player": player, **told, "n": n, "n_items": n_items, "n_responses": n * n_items}
             row |= {"n_repeats": n_repeats, "gap_nats": float(gaps[p, s].mean()), "true_gap_nats": truth}
-            row |= {"error_nats": row["gap_nats"] - truth, "error_sd_nats": _sd(errors[p, s])}
+            sd = float(errors[p, s].std(ddof=1)) if errors[p, s].size > 1 else float("nan")
+            row |= {"error_nats": row["gap_nats"] - truth, "error_sd_nats": sd}
             row |= {"error_lower_nats": lower, "error_upper_nats": upper, "kl_nats": kl, "kl_is_exact": is_exact}
             rows.append(row | {"reference_loss_nats": base})
     table = pd.DataFrame(rows)
@@ -105,10 +106,6 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
         },
         text=summary(table),
     )
-
-
-def _sd(errors: NDArray[np.float64]) -> float:
-    return float(errors.std(ddof=1)) if errors.size > 1 else float("nan")
 
 
 def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tuple[float, bool]:

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import for_command
 from shannon_game.estimators.schema import KIND
-from shannon_game.experiments.harness.kinds import checked_study
+from shannon_game.experiments.harness.kinds import checked_study, lacking
 from shannon_game.experiments.harness.registry import Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
@@ -142,7 +142,7 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: s
     function: Any = load_target(entry, what="study")
     study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
     study = checked_study(study, entry.kinds, f"study={entry.name}")
-    if kinds and study.attrs[KIND] not in kinds:
-        problem = f"is {entry.name!r}, which gave a {study.attrs[KIND]} study; {needed}"
+    if kinds and (gave := study.attrs[KIND]) not in kinds:
+        problem = f"is {entry.name!r}, which gave a {gave} study; {needed}{lacking(gave, kinds)}"
         raise InputError(problem, source="settings", field="study")
     return study

@@ -7,6 +7,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Load
 from shannon_game.estimators.schema import KIND, is_dataset
 from shannon_game.experiments.harness.shipped import makers
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[str, str] = {
     "comparison": "shannon_game.estimators.comparison.validate_comparison_study",
+    "forecast": "shannon_game.estimators.comparison.validate_forecast_study",
     "cloze": "shannon_game.estimators.cloze.validate_cloze_study",
     "guess": "shannon_game.estimators.guesses.validate_guess_study",
     "ranking": "shannon_game.estimators.rankings.validate_ranking_study",
@@ -24,6 +26,13 @@ KINDS: Mapping[str, str] = {
     "published": "shannon_game.experiments.papers.published_study.validate_published_study",
 }
 """Kind of study -> its validator, whose docstring says what such a study holds."""
+
+
+def lacking(kind: object, kinds: Collection[str]) -> str:
+    """Say what a study of a kind lacks for a question to others, and what gives it; "" where nothing is known."""
+    table = Load("comparison_table", {"pairs": "FILE", "answers": "FILE", "generator": "NAME"})
+    gives = f"; forecasts have no generator: {table} takes its target_logprob_NAME and candidate_logprob_NAME"
+    return gives if kind == "forecast" and "comparison" in kinds else ""
 
 
 def checked_study(study: xr.Dataset, kinds: Collection[str], asked_by: str) -> xr.Dataset:
@@ -41,7 +50,7 @@ def checked_study(study: xr.Dataset, kinds: Collection[str], asked_by: str) -> x
         return study
     if not isinstance(kind, str) or kind not in (kinds or KINDS):
         given = "the study does not say its kind, which its validator writes" if kind is None else f"is {kind!r}"
-        problem = f"{given}; {asked_by} takes {' or '.join(kinds or KINDS)}{made}"
+        problem = f"{given}; {asked_by} takes {' or '.join(kinds or KINDS)}{lacking(kind, kinds) or made}"
         raise InputError(problem, source=f"study {study.attrs.get('name', '(unnamed)')!r}", field=KIND)
     found: xr.Dataset = resolve_name(KINDS[kind])(study)
     return found

@@ -33,6 +33,7 @@ _COLUMNS_LISTED = 40
 _NEARLY = 0.87
 _TOTALS = ("total", "totals", "grand total", "sum", "n", "gesamt", "summe")
 Hint = str | Callable[[str], str]
+_FLAGS = {"1": True, "true": True, "yes": True, "1.0": True, "0": False, "false": False, "no": False, "0.0": False}
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
     "number": (np.isfinite, "a number"),
@@ -318,6 +319,13 @@ class Table:
             problem = f"is at most {plain.max():g}, but {Set('study.percent', True)} says that these are percentages"
             raise self.error(f"{problem}; leave it out", column)
         return np.where(signed | percent, found / 100, found)
+
+    def flags(self, column: str, more: str = "") -> NDArray[np.bool_]:
+        """Cells of a column as true or false; `more` says what else they could be."""
+        said = [_FLAGS.get(text.strip().lower()) for text in self.texts(column).tolist()]
+        right = f"should be 1 or 0, true or false, yes or no{more}"
+        self.refuse(np.array([flag is None for flag in said]), column, right)
+        return np.array(said, dtype=bool)
 
     def repeated(self) -> str:
         """Say where a table stands twice in itself: every one of its rows is there more than once; else ""."""

@@ -11,13 +11,14 @@ curve is: such rows are left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
-from shannon_game.estimators.comparison.study import COMPARISON, same_token
+from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, read_kind, same_token
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import response_positions
 
@@ -46,7 +47,7 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study.
+        A comparison study, or a forecast study.
     as_paid : bool
         Weight every answer by :math:`g(y) / (g(x) + g(y))`, with g the generator, y the true and x the false token. A
         pair arises with probability t(y) g(x), t the distribution of the text: a false token can be as good a
@@ -66,45 +67,38 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     >>> bool((data.report > 0.5).all())
     True
     """
-    study = COMPARISON.read(study)
+    study = COMPARISON.read(study) if as_paid else read_kind(study)
     rows = informative_responses(study)
     report = study["report"].values[rows].astype(float)
     is_tie = report == 0.5
     kept, p = rows[~is_tie], report[~is_tie]
     if kept.size == 0:
-        raise InputError("has no report that favours one of two tokens", source=_source(study), field="report")
-    position, candidate = response_positions(study)[kept], study["response_candidate"].values[kept]
-    sampler = study["model"].values.tolist().index(study.attrs["generator"])
-    target = study["target_logprob"].values[sampler, position]
-    drawn = study["candidate_logprob"].values[sampler, position, candidate]
-    right = p > 0.5
-    people, person = _people(study["participant"].values[kept])
+        problem = "has no report that favours one of two tokens"
+        raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="report")
+    right, weight = p > 0.5, np.ones(kept.size)
+    if as_paid:
+        position, candidate = response_positions(study)[kept], study["response_candidate"].values[kept]
+        target, drawn = generator_logprobs(study)
+        weight = 1 / (1 + np.exp((drawn[position, candidate] - target[position]).astype(float)))
+    people, person = np.unique(study["participant"].values[kept].astype(str), return_inverse=True)
     return OutcomeData(
         participant=people,
         row=kept,
-        person=person,
+        person=person.astype(np.intp),
         report=np.where(right, p, 1 - p),
         outcome=right.astype(np.intp),
-        weight=1 / (1 + np.exp((drawn - target).astype(float))) if as_paid else np.ones(kept.size),
+        weight=weight,
         n_ties=int(is_tie.sum()),
     )
 
 
 def informative_responses(study: xr.Dataset) -> IntArray:
-    """Responses that somebody gave on two different tokens."""
-    study = COMPARISON.read(study)
-    position = response_positions(study)
-    same = same_token(study)[position, study["response_candidate"].values]
-    rows = np.flatnonzero(~same & ~study["automatic"].values)
+    """Responses that somebody gave on two different tokens, one of them the true one."""
+    study = read_kind(study)
+    asked = ~study["automatic"].values & (response_references(study) == TARGET_POSITION)
+    if "response_candidate" in study:
+        asked &= ~same_token(study)[response_positions(study), study["response_candidate"].values]
+    rows = np.flatnonzero(asked)
     if rows.size == 0:
-        raise InputError("has no answer on two different tokens", source=_source(study))
+        raise InputError("has no answer on two different tokens", source=f"study {study.attrs.get('name')!r}")
     return rows.astype(np.intp)
-
-
-def _people(names: NDArray[Any]) -> tuple[NDArray[np.str_], IntArray]:
-    people, person = np.unique(np.asarray(names).astype(str), return_inverse=True)
-    return people, person.astype(np.intp)
-
-
-def _source(study: xr.Dataset) -> str:
-    return f"study {study.attrs.get('name')!r}"

@@ -58,7 +58,8 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> Dat
 
     people = draw_participants(settings.participants, settings.n_participants, seed)
     names = participant_names(settings.n_participants)
-    shown = _shown_positions(settings)
+    order = random_stream(settings.seed, "shown").permutation(settings.n_candidates)
+    shown = np.resize(order, settings.n_participants)
     log_odds = (items.target_logprob[HUMAN][:n_asked, None] - items.candidate_logprob[HUMAN][:n_asked])[:, shown].T
     same = items.same[:n_asked][:, shown].T
     report = np.empty(log_odds.shape)
@@ -114,11 +115,6 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> Dat
 
 def _by_model(found: Mapping[str, FloatArray]) -> FloatArray:
     return np.stack([found[model] for model in LANGUAGE_MODELS])
-
-
-def _shown_positions(settings: SimulationSettings) -> NDArray[np.int64]:
-    order: NDArray[np.int64] = random_stream(settings.seed, "shown").permutation(settings.n_candidates)
-    return np.resize(order, settings.n_participants)
 
 
 def participant_names(n: int) -> NDArray[np.str_]:

@@ -11,6 +11,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison.study import COMPARISON
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
+from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.comparison.calibration import figures
 from shannon_game.experiments.comparison.calibration.table import participant_table, summary
 from shannon_game.experiments.comparison.estimates import ResponseSettings, with_n_responses
@@ -51,15 +54,19 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
 
     No language model's probabilities are used but the generator's. One row the typical participant, then one row per
     participant. Posteriors: ``llo`` and ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers
-    weighted). Slope, bias and noise of reports are in participants.csv of :func:`human_loss`.
+    weighted), for which a study of forecasts alone lacks the generator: no column begins with ``game`` then. Slope,
+    bias and noise of reports are in participants.csv of :func:`human_loss`.
     """
     study = with_n_responses(study, settings.n, settings.seed)
-    outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)
-    with bayes.several_fits(3, settings.sampler):
-        fits, posteriors = _fits(settings, outcomes, game)
+    outcomes = favoured_outcomes(study)
+    readings = {"llo": outcomes, "beta": outcomes}
+    if study.attrs[KIND] == COMPARISON.kind:
+        readings["game"] = favoured_outcomes(study, as_paid=True)
+    with bayes.several_fits(len(readings), settings.sampler):
+        fits, posteriors = _fits(settings, readings)
     table = participant_table(study, outcomes, fits, settings.tail)
     items = study["response_item"].to_numpy()[outcomes.row]
-    dataset = _dataset(table, fits, settings).assign(_points(outcomes, game))
+    dataset = _dataset(table, fits, settings).assign(_points(readings))
     dataset = dataset.assign_attrs(_beta_against_linear(fits, outcomes, items))
     found = {_POSTERIORS[name]: fit.convergence for name, fit in fits.items()}
     shown = study.attrs["name"], settings.interval
@@ -71,7 +78,7 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
             "participants": figures.participants_figure(table, *shown),
         },
         text=summary(table, dataset),
-        warnings=(*_left_out(outcomes), *bayes.unconverged(found)),
+        warnings=(*_left_out(study, outcomes), *bayes.unconverged(found)),
         gate_failed=bayes.gate_failed(settings, found),
         posteriors=posteriors,
     )
@@ -80,23 +87,24 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
 _POSTERIORS = {"llo": "the curve linear in log-odds", "beta": "beta calibration", "game": "the game's curve"}
 
 
-def _left_out(outcomes: OutcomeData) -> list[str]:
-    n = outcomes.n_ties
-    return [f"{n} reports of 50% are left out: they favour neither option"] if n else []
+def _left_out(study: xr.Dataset, outcomes: OutcomeData) -> list[str]:
+    between = int((response_references(study) != TARGET_POSITION).sum())
+    why = {"of 50%": ("they favour neither option", outcomes.n_ties), "of two candidates": ("neither is true", between)}
+    return [f"{n} reports {which} are left out: {because}" for which, (because, n) in why.items() if n]
 
 
 def _fits(
-    settings: CalibrationSettings, outcomes: OutcomeData, game: OutcomeData
+    settings: CalibrationSettings, readings: Mapping[str, OutcomeData]
 ) -> tuple[dict[str, Fit], dict[str, InferenceData]]:
     """Three posteriors of two programs: weights are data, so that the linear one serves twice."""
-    models = {family: calibration_model(outcomes, family, settings.priors) for family in ("llo", "beta")}
+    models = {family: calibration_model(readings[family], family, settings.priors) for family in ("llo", "beta")}
     compiles = settings.sampler.name == "nutpie"
     programs = {name: compile_model(model) if compiles else model for name, model in models.items()}
     fits: dict[str, Fit] = {}
     posteriors: dict[str, InferenceData] = {}
-    for name in (*programs, "game"):
+    for name, data in readings.items():
         if name == "game":
-            models["llo"].set_data("weight", game.weight)
+            models["llo"].set_data("weight", data.weight)
         program, purpose = programs.get(name, programs["llo"]), f"calibration {name}"
         fits[name] = bayes.fit_model(settings, program, purpose)
         if settings.save_posterior:
@@ -118,7 +126,8 @@ def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: N
     }
 
 
-def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, FloatArray]]:
+def _points(readings: Mapping[str, OutcomeData]) -> dict[str, tuple[str, FloatArray]]:
+    outcomes = readings["llo"]
     shown = np.unique(outcomes.report.round(9))
     if shown.size > _MAX_POINTS:  # unrounded reports: bins of equal count
         starts = np.quantile(outcomes.report, np.arange(8) / 8)
@@ -126,22 +135,20 @@ def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, Fl
     else:
         code = np.searchsorted(shown, outcomes.report.round(9))
     _, code = np.unique(code, return_inverse=True)
-    count, weight = np.bincount(code).astype(float), np.bincount(code, game.weight)
-    points = {
-        "report": np.bincount(code, outcomes.report) / count,
-        "count": count,
-        "frequency": np.bincount(code, outcomes.outcome) / count,
-        "weighted_report": np.bincount(code, game.report * game.weight) / weight,
-        "weighted_frequency": np.bincount(code, game.outcome * game.weight) / weight,
-    }
-    return {f"point_{name}": ("point", values) for name, values in points.items()}
+    points = {"point_count": np.bincount(code).astype(float)}
+    for name, prefix in (("llo", "point_"), ("game", "point_weighted_")):
+        if data := readings.get(name):
+            weight = np.bincount(code, data.weight)
+            points[f"{prefix}report"] = np.bincount(code, data.report * data.weight) / weight
+            points[f"{prefix}frequency"] = np.bincount(code, data.outcome * data.weight) / weight
+    return {name: ("point", values) for name, values in points.items()}
 
 
 def _dataset(table: pd.DataFrame, fits: Mapping[str, Fit], settings: CalibrationSettings) -> xr.Dataset:
     quantile = [settings.tail, 0.5, 1 - settings.tail]
     variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *bayes.CONVERGENCE_COLUMNS]))
-    for name, family in (("llo", "llo"), ("beta", "beta"), ("game", "llo")):
-        typical, each = curves.reliability_curves(fits[name].posterior, family, CURVE_REPORTS)
+    for name, fit in fits.items():
+        typical, each = curves.reliability_curves(fit.posterior, name.replace("game", "llo"), CURVE_REPORTS)
         variables[f"{name}_curve"] = ("quantile", "report"), np.quantile(typical, quantile, axis=0)
         variables[f"{name}_participant_curve"] = ("participant", "report"), np.median(each, axis=0)
     everyone = table["participant"].to_numpy(dtype=object)

@@ -25,23 +25,27 @@ _READINGS = (
 
 @styled
 def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
-    """How often the favoured token is true, by what was reported for it; and allowing for how the other was drawn."""
+    """How often the favoured option is true, by what was reported for it; and allowing for how the other was drawn."""
     fig = new_figure(4.5, 4.0)
-    left, right = fig.subplots(1, 2, sharey=True)
+    readings = [each for each in _READINGS if f"{each[0]}_curve" in dataset]
+    left, *_ = panels = fig.subplots(1, len(readings), sharey=True, squeeze=False)[0]
     # a curve below one half is worth seeing, the empty space below the lowest is not
-    lowest = min(np.floor(10 * float(dataset[name].min().item()) - 0.2) / 10 for name in _LOWEST)
+    lowest = min(np.floor(10 * dataset[name].to_numpy().min() - 0.2) / 10 for name in _LOWEST if name in dataset)
+    bottom = max(min(lowest, 0.4), 0.0)
     count = dataset["point_count"].to_numpy()
     look = {"facecolor": "white", "edgecolor": _OBSERVED, "linewidth": 1.1, "zorder": 4, "clip_on": False}
-    for axes, (name, points, title) in zip((left, right), _READINGS, strict=True):
+    for axes, (name, points, title) in zip(panels, readings, strict=True):
         _curves(axes, dataset, name)
         at = dataset[f"point_{points}report"], dataset[f"point_{points}frequency"]
         axes.scatter(*at, s=12 + 130 * count / count.max(), **look)
-        axes.set(title=title, xlabel="report, favoured token", xlim=(0.49, 1.0), ylim=(max(min(lowest, 0.4), 0.0), 1.0))
+        axes.set(
+            title=title * (len(panels) > 1), xlabel="report, favoured option", xlim=(0.49, 1.0), ylim=(bottom, 1.0)
+        )
         for axis in (axes.xaxis, axes.yaxis):
             percent(axis)
     # above the curve that it may lie on
     left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_BETA, linestyle=_DASHED, zorder=5)
-    left.set_ylabel("favoured token is right")
+    left.set_ylabel("favoured option is right")
     handles = [
         mark(f"typical participant, {interval:.0%} band", _CURVE, linewidth=2),
         mark("beta curve", _BETA, line=_DASHED),
@@ -78,8 +82,9 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", interval: flo
     own = table[table["participant"] != TYPICAL].sort_values("calibration_slope_median", ascending=False)
     rows = own.assign(colour=_CURVE)
     fig = new_figure(8.6, 1.9 + 0.19 * (len(own) + 1))
-    panels = fig.subplots(1, len(_PANELS), sharey=True)
-    for axes, (name, title, calibrated) in zip(panels, _PANELS, strict=True):
+    shown = [each for each in _PANELS if f"{each[0]}_median" in table]
+    panels = fig.subplots(1, len(shown), sharey=True)
+    for axes, (name, title, calibrated) in zip(panels, shown, strict=True):
         axes.axvline(calibrated, color="0.35", linestyle=":", linewidth=1)
         axes.axvspan(*table.iloc[0][[f"{name}_lower", f"{name}_upper"]], color="0.9", linewidth=0, zorder=0)
         forest(axes, rows, [_estimates(name)])

@@ -30,7 +30,7 @@ CALIBRATION_COLUMNS = (
     *(f"{name}_{what}" for name in _ESTIMATED for what in ("median", "lower", "upper")),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns of the table: one row the typical participant, then one row per participant."""
+"""Columns of the table: one row the typical participant, then one row per participant; without a generator no game."""
 
 
 def participant_table(study: xr.Dataset, outcomes: OutcomeData, fits: Mapping[str, Fit], tail: float) -> pd.DataFrame:
@@ -47,12 +47,12 @@ def participant_table(study: xr.Dataset, outcomes: OutcomeData, fits: Mapping[st
         row = {"participant": name, "label": labels.get(name, name), "n_favoured": len(mine), **means, **worst}
         row["n_responses"] = asked.size if is_typical else int((asked == name).sum())
         row["overconfidence"] = means["confidence"] - means["accuracy"]
-        for column, (fit, of) in _ESTIMATED.items():
+        for column, (fit, of) in ((column, its) for column, its in _ESTIMATED.items() if its[0] in fits):
             posterior = fits[fit].posterior
             draws = posterior[f"{of}_mean"] if is_typical else posterior[of].sel(participant=name)
             row |= interval_columns(column, draws.to_numpy(), tail)
         rows.append(row)
-    return pd.DataFrame(rows, columns=list(CALIBRATION_COLUMNS))
+    return pd.DataFrame(rows, columns=[name for name in CALIBRATION_COLUMNS if name in rows[0]])
 
 
 def _worst(found: list[Convergence]) -> dict[str, Any]:
@@ -66,11 +66,12 @@ def _worst(found: list[Convergence]) -> dict[str, Any]:
 
 def summary(table: pd.DataFrame, dataset: xr.Dataset) -> str:
     """Say who is over- or under-confident by which reading, and which shape of the curve predicts better."""
-    shown = [at for at in (0.6, 0.7, 0.8, 0.9, 0.99) if at in dataset["report"].to_numpy()]
+    reports = dataset["report"].to_numpy() if "game_curve" in dataset else ()
+    shown = [at for at in (0.6, 0.7, 0.8, 0.9, 0.99) if at in reports]
     return fill(
         "summary",
         Path(__file__).parent,
         typical=table.iloc[0].to_dict(),
-        curve=list(zip(shown, dataset["game_curve"].sel(report=shown).to_numpy().T.tolist(), strict=True)),
+        curve=[(at, dataset["game_curve"].sel(report=at).to_numpy().tolist()) for at in shown],
         loo=dataset.attrs,
     ).strip()

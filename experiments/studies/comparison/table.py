@@ -12,16 +12,19 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
+from shannon_game.estimators.messages import Load
 from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
     Asked,
     answers_of,
+    forecasts_of,
     free_answers_of,
 )
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
     CANDIDATE,
+    FORECASTS,
     FREE_ANSWERS,
     OPTIONAL,
     PAIRS,
@@ -41,8 +44,8 @@ _CELLS = ("item", "candidate")
 class ComparisonTableSettings(ComparisonLayout, TableFile):
     """Settings of a comparison study in two tables (CSV and the like, or Parquet)."""
 
-    pairs: UserPath
-    """Table with one row per candidate of an item.
+    pairs: UserPath | None = None
+    """Table with one row per candidate of an item; null for answers that say themselves what came true (outcome).
 
     Beside the columns below it holds, for every language model NAME, target_logprob_NAME and candidate_logprob_NAME:
     ln p(target | context) and ln p(candidate | context), nats. Every item has as many candidates as the others, all
@@ -67,6 +70,10 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
 
     # rows of practice are people's
     every = settings.changed(where={}, where_not={})
+    if settings.pairs is None:
+        name = settings.answers.stem if settings.answers else ""
+        alone = read("answers", "answer", FORECASTS) if settings.free_answers is None else None
+        return forecasts_of(alone, settings, name)
     pairs = read_table(settings.pairs, of="pair", how=every, wanted=settings.columns.of("pairs", PAIRS).values())
     answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
@@ -75,9 +82,9 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
 @of_frames(ComparisonLayout)
 def comparison_study(
     answers: pd.DataFrame | None,
-    candidates: pd.DataFrame,
+    candidates: pd.DataFrame | None = None,
     *,
-    generator: str,
+    generator: str | None = None,
     free_answers: pd.DataFrame | None = None,
     name: str = "comparison study",
     **settings: Any,
@@ -88,31 +95,27 @@ def comparison_study(
     ----------
     answers : pandas.DataFrame or None
         One row per answer: ``item``, ``draw`` (which candidate of the item was shown), ``participant``, ``report`` (the
-        probability given to the target). None for a study that only the language models play.
-    candidates : pandas.DataFrame
+        probability given to the target). None for a study that only the language models play. Without candidates
+        ``outcome`` says whether what ``report`` is of came true, and a study of forecasts needs no ``draw``.
+    candidates : pandas.DataFrame, optional
         One row per drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
-        ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
-        ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
-        candidates as the others, all independent draws from the generator, repeats kept; or ``source`` says where each
-        comes from. :class:`ComparisonColumns` has the other columns.
-    generator : str
+        ``candidate``; and for the generator and every other language model ``target_logprob_NAME`` and
+        ``candidate_logprob_NAME``, ln p in nats. Every item has as many candidates as the others, all independent draws
+        from the generator, repeats kept; or ``source`` says where each comes from.
+    generator : str, optional
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
-        One row per free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and
-        ``batch`` if there were several.
+        One row per free answer: ``item``, ``participant``, ``answer`` (as candidates write it), maybe ``batch``.
     name : str, optional
         Of the study.
-    columns : dict, optional
-        ``{"participant": "worker"}`` says that a column has another name, and ``{"answers": {"item": "question"}}``
-        that it has in the answers alone.
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`. Items are numbered in the
-        order of the candidates; ``item_id`` (item) is what the DataFrame calls them. All items are reference items;
-        those that nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
-        ``automatic``: it says nothing of a belief.
+        Passes :func:`~shannon_game.estimators.comparison.study.validate_comparison_study`, or without candidates
+        :func:`~shannon_game.estimators.comparison.study.validate_forecast_study`; ``item_id`` (item) is what the
+        DataFrame calls the items. Those that nobody answered are reference items only. An answer on a candidate that is
+        the target's very string counts as ``automatic``: it says nothing of a belief.
 
     Examples
     --------
@@ -130,6 +133,10 @@ def comparison_study(
     1.96
     """
     layout = ComparisonLayout(generator=generator, **settings)
+    if candidates is None:
+        is_whole = answers is None or free_answers is not None
+        alone = None if is_whole else table_of(answers, "answers", of="answer", needed=FORECASTS)
+        return forecasts_of(alone, layout, name)
     asked = table_of(candidates, "candidates", of="candidate", needed=PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
@@ -157,15 +164,11 @@ def _study(
         answered[variables["answer_item"][1]] = True
     variables["item_set"] = ("item", np.where(answered, _ITEM_SET, "").astype(object))
     given = [table for table in (pairs, answers, free) if table is not None]
-    digests = "".join(table.sha256 for table in given)
+    digest = hashlib.sha256("".join(table.sha256 for table in given).encode()).hexdigest()
     study = xr.Dataset(
         variables,
         coords={"item": np.arange(len(asked.names)), "model": np.array(models, dtype=object)},
-        attrs={
-            "name": name,
-            "generator": settings.generator,
-            "data_sha256": hashlib.sha256(digests.encode()).hexdigest(),
-        },
+        attrs={"name": name, "generator": settings.generator, "data_sha256": digest},
     )
     of_tables = [note for table in given for note in table.notes]
     add_notes(study, [*of_tables, *string_contradictions(study), *_notes(study, answered)])
@@ -248,7 +251,8 @@ def _models(pairs: Table) -> list[str]:
         pairs.check_columns(columns, hint=f"model {model!r} needs it")
     if not found[TARGET]:
         hint = "it names no language model: the generator at least needs target_logprob_NAME and candidate_logprob_NAME"
-        raise pairs.missing(TARGET + "NAME", hint)
+        alone = Load("comparison_table", {"answers": "FILE", "columns.outcome": None})
+        raise pairs.missing(TARGET + "NAME", f"{hint}; without one, {alone} is enough for calibration")
     return found[TARGET]
 
 

@@ -6,17 +6,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.comparison import validate_forecast_study
+from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
-from shannon_game.experiments.studies.cells import check_scale, one_mark
+from shannon_game.experiments.studies.cells import check_scale, composed, one_mark
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
+    FORECASTS,
     FREE_ANSWERS,
+    OPTIONS,
     ComparisonColumns,
     ComparisonLayout,
 )
-from shannon_game.experiments.studies.parsing import shown
+from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table
 
 
@@ -56,6 +62,52 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
     return variables
 
 
+def forecasts_of(given: Table | None, settings: ComparisonLayout, name: str) -> xr.Dataset:
+    """Make a forecast study of the table of answers, which say themselves what came true."""
+    if given is None or settings.generator is not None:
+        raise InputError("is missing: it holds candidates and their log-probabilities", field=Set("study.pairs"))
+    table = settings.columns.read(given, "answers", FORECASTS, OPTIONS)
+    table = table.without({name: table.blank(name) for name in table.names if name not in OPTIONS}, settings.missing)
+    tokens = {name: table[name] for name in OPTIONS if name in table}
+    report, outcome, of = _reports(table, settings), _outcomes(table), table.groups("item", what="item")
+    equal = np.full(len(table), len(tokens) == 2) & (tokens.get("option") == tokens.get("other"))
+    again = pd.DataFrame({name: table[name] for name in ("item", "participant", *tokens)}).duplicated().to_numpy()
+    table.note("answers of a participant to what they had answered before; kept", again, "warning")
+    table.note("answers on two equal tokens, which say nothing of a belief (automatic)", equal)
+    responses = {
+        "participant": table["participant"],
+        "response_item": of.of_row.astype(np.int64),
+        "report": np.where(outcome, report, 1 - report),
+        "outcome": outcome,
+        "automatic": equal,
+        **tokens,
+    }
+    study = xr.Dataset(
+        {"item_id": ("item", table["item"][of.first])} | {name: ("response", its) for name, its in responses.items()},
+        coords={"item": np.arange(len(of))},
+        attrs={"name": name, "data_sha256": table.sha256},
+    )
+    add_notes(study, table.notes)
+    return validate_forecast_study(study)
+
+
+def _outcomes(table: Table) -> NDArray[np.bool_]:
+    """Whether what a report is of came true: as the table says, or as the token that did."""
+    if "outcome" not in table:
+        return np.ones(len(table), dtype=bool)
+    if not all(name in table for name in OPTIONS):
+        return table.flags("outcome")
+    came, option, other = one_mark(*(composed(table[name]) for name in ("outcome", *OPTIONS)))
+    first, named = came == option, (came == option) | (came == other)
+    if not named.any():
+        return table.flags("outcome", ", or the token that came true")
+    right = "should be the token that came true,"
+    table.refuse(~named, "outcome", lambda row: f"{right} {shown(option[row])} or {shown(other[row])}")
+    both = np.isin(came, ("0", "1")) & (first != (came == "1"))
+    table.refuse(both, "outcome", "which names a token and says yes or no: write true or false")
+    return np.asarray(first, dtype=bool)
+
+
 def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     percent, top = settings.percent, 100 if settings.percent else 1
     report = table.shares("report", percent=percent)
@@ -73,9 +125,9 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
         moved = (report < low) | (report > high)
         table.note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved)
         report = np.clip(report, low, high)
-    instead = "extremes=[1,99]" if percent else "extremes=[0.01,0.99]"
     should = f"a {kind} strictly between 0 and {top}: 0 and {top} mean an "
-    should += f"infinite ratio, so say what stands for them, such as study.{instead}{more}"
+    instead = Set("study.extremes", [1, 99] if percent else [0.01, 0.99])
+    should += f"infinite ratio, so say what stands for them, such as {instead}{more}"
     table.refuse((report <= 0) | (report >= 1), "report", f"should be {should}")
     return report
 

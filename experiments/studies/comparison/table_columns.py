@@ -21,6 +21,11 @@ OPTIONAL = ("source", "proposal_logprob", "inclusion_logprob", "batch")
 ANSWERS = ("item", "draw", "participant", "report")
 """Columns that a table of answers needs."""
 
+FORECASTS = ("item", "participant", "report", "outcome")
+"""Columns that a table of answers without candidates needs."""
+
+OPTIONS = ("option", "other")
+
 FREE_ANSWERS = ("item", "participant", "answer")
 """Columns that a table of free answers needs."""
 
@@ -62,7 +67,14 @@ class ComparisonColumns(Columns):
     participant: Annotated[str, "id"] = "participant"
     """Of the answers: who answered."""
     report: Annotated[str, "number"] = "report"
-    """Of the answers: the probability given to the target."""
+    """Of the answers: the probability given to the target; without candidates, the probability that was stated."""
+    outcome: Annotated[str | None, "text"] = "outcome"
+    """Of answers without candidates: whether what the report is of came true: 1/0, true/false, yes/no, or the token
+    that did. null: it always did."""
+    option: Annotated[str | None, "text"] = "option"
+    """Of answers without candidates, optional: of two tokens, the one that the report is of."""
+    other: Annotated[str | None, "text"] = "other"
+    """The other token."""
     source: Annotated[str, "id"] = "source"
     """Of the candidates, optional: generator, proposal, distinct or answer; generator where there is no such column."""
     proposal_logprob: Annotated[str, "logprob_or_empty"] = "proposal_logprob"
@@ -83,7 +95,8 @@ class ComparisonColumns(Columns):
     def of(self, table: str, names: Iterable[str]) -> dict[str, str]:
         """Names of some columns in the table of pairs, answers or free_answers."""
         own = getattr(self, table, None)
-        return {name: getattr(own, name, None) or getattr(self, name) for name in names}
+        found = {name: getattr(own, name, None) or getattr(self, name) for name in names}
+        return {name: column for name, column in found.items() if column is not None}
 
     def read(self, given: Table, table: str, needed: Sequence[str], optional: Sequence[str] = ()) -> Table:
         """The table of pairs, answers or free answers by the names of these columns."""
@@ -99,10 +112,10 @@ class ComparisonColumns(Columns):
 class ComparisonLayout(Settings):
     """What the tables mean."""
 
-    generator: str
-    """The language model that drew the candidates."""
+    generator: str | None = None
+    """The language model that drew the candidates; null without candidates."""
     percent: bool = False
-    """Reports are percentages of the target, not probabilities. Refused are then a participant with three reports or
+    """Reports are percentages, not probabilities. Refused are then a participant with three reports or
     more none above 1 and one between 0 and 1, and a table with a quarter of such reports."""
     extremes: tuple[float, float] | None = None
     """What reports of 0 and 1 (or 100) stand for, in the reports' own unit: [0.01, 0.99], or [1, 99] with percent.

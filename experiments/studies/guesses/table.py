@@ -25,8 +25,6 @@ from shannon_game.inference.settings import Settings
 REPEATED = "guesses at a place at which the participant had guessed before; kept"
 """Note on a table with several guesses of a person at a place."""
 
-_FLAGS = {"1": True, "true": True, "yes": True, "1.0": True, "0": False, "false": False, "no": False, "0.0": False}
-
 
 class GuessColumns(Columns):
     """Names of the table's columns."""
@@ -186,10 +184,7 @@ def _names_column(what: str) -> str:
 def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
     if "correct" not in table:
         return same_words(table, table["guess"], table["target"], settings.match)
-    said = [_FLAGS.get(text.strip().lower()) for text in table["correct"].tolist()]
-    unknown = np.array([flag is None for flag in said])
-    table.refuse(unknown, "correct", "should be 1 or 0, true or false, yes or no")
-    correct = np.array(said, dtype=bool)
+    correct = table.flags("correct")
     if "guess" in table and "target" in table:
         _check_contradictions(table, correct)
     return correct

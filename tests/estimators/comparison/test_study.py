@@ -63,7 +63,11 @@ MALFORMED_SOURCES: list[Row] = [
     ("against itself", lambda s: s.assign(response_reference=s["response_candidate"]), "response_reference: is"),
     ("no batch", lambda s: s.drop_vars("answer_batch"), "answer_batch: is missing; it goes with answer"),
     ("answer's batch", put("candidate_batch", (0, 10), 0), "candidate_batch: is 0"),
-    ("answer -3", put("answer_candidate", (0,), -3), "answer_candidate: is -3 at answer 0 .*should be -2 to 11"),
+    (
+        "answer -3",
+        put("answer_candidate", (0,), -3),
+        "answer_candidate: is -3 .*-2 to 11; -1 is the target; -2 is a token that",
+    ),
     ("unknown item", put("answer_item", (0,), 7), "answer_item: is 7 at answer 0 .*no such item"),
 ]
 
