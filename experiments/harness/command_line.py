@@ -259,6 +259,8 @@ def _check_files(folder: str | None, overrides: Iterable[str]) -> None:
         group, _, value = text.lstrip("+~").partition("=")
         for name in value.strip("[]").split(","):
             path = Path(str(folder), group, f"{name.strip()}.yaml")
+            if path.exists() and not path.is_file():
+                raise InputError("is no file; move it, or name another", source=path)
             try:
                 parse_yaml(path.read_text(encoding="utf-8"), path)
             except UnicodeDecodeError as error:

@@ -74,7 +74,9 @@ _ALONG = {
 _OWNED = {"entry_model", "sample_entry", "sample_source", "bet_response"}
 """What points to what was cut goes with it."""
 _LABELLED = ("item", "model", "source", "document")
-OPERATIONS = "transpose order cut again drop extra type stack scalar unset netcdf rename".split()
+OPERATIONS = [
+    *["transpose", "order", "cut", "again", "drop", "extra", "type", "stack", "scalar", "unset", "netcdf", "rename"],
+]
 
 
 def changed(study: xr.Dataset, draw: random.Random, operations: list[str] = OPERATIONS) -> tuple[xr.Dataset, Kept]:

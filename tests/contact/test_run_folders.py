@@ -62,8 +62,14 @@ def test_what_comes_from_the_environment_or_has_no_setting_stands_in_no_file(
 def test_a_sweep_beside_the_others_is_whole_and_its_ids_are_private(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", *QUICK, "seed=0,1", "sweep=../x")
     assert done.returncode == 0, done.stderr
-    files = [path for path in tmp_path.rglob("*.csv") if path.parent.name in "01"]
-    assert {path.name for path in files} >= {"participants.csv", "table.csv"}
+    files = [path for path in (tmp_path / "multirun").rglob("*") if path.is_file() and {"0", "1"} & {*path.parts}]
+    assert {path.name for path in files} >= {
+        "participants.csv",
+        "table.csv",
+        "status.json",
+        "overrides.yaml",
+        "run.log",
+    }
     assert {path.stat().st_mode & 0o077 for path in files} == {0}
 
 
