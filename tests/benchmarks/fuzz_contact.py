@@ -92,10 +92,6 @@ def gaps_in(folder: Path) -> list[float]:
 @cache
 def template(what: str) -> Path:
     """A run, a sweep, a study or a language model that cases take copies of."""
-    from shannon_game.experiments.studies.study_file import write_study
-    from tests.contact.cut_studies import KINDS
-    from tests.inference.lm import tiny_models
-
     place = Path(tempfile.mkdtemp(dir=os.environ[HOME]))
     if what in ("run", "multirun"):
         arguments = (*QUICK, "hydra.run.dir=run") if what == "run" else ("-m", *QUICK, "seed=0,1", "sweep=s")
@@ -103,7 +99,12 @@ def template(what: str) -> Path:
         assert code == 0, said
         return place / what
     if what == "tiny":
+        from tests.inference.lm import tiny_models
+
         return tiny_models.save(place / what, "gpt2", tiny_models.byte_level())
+    from shannon_game.experiments.studies.study_file import write_study
+    from tests.contact.cut_studies import KINDS
+
     make, validate, _ = KINDS[what]
     return write_study(validate(make()), place / f"{what}.nc", kind=what)
 
@@ -136,7 +137,7 @@ VALUES = [
 _FLAG = {"true", "false"}.__contains__
 RIGHT: Mapping[str, Callable[[str], bool]] = {
     "seed": lambda text: _is_int(text, 0),
-    "n": lambda text: text == "null" or _is_int(text, 1),
+    "n": lambda text: text == "null" or _is_int(text, 1, 3),
     "players": lambda text: text in ("null", "[human]", "human"),
     "estimator": lambda text: text in ("naive", "psis", "importance"),
     "rounding": lambda text: text in ("none", "coarse", "interface"),
@@ -173,7 +174,9 @@ def of_settings(folder: Path, given: Mapping[str, str]) -> Outcome:
     failed = refused(code, said)
     if failed is not None:
         known = all(RIGHT[name] is not None and name not in UNKNOWN for name in given)
-        over = failed[0] == "refused" and len(given) == 1 and known and not wrong and "rounding" not in str(given)
+        # quoted, it is a text; interpolated, it is another setting's value; values alone are no rounding
+        plain = len(given) == 1 and not any(mark in more[0] for mark in ("'", "$", "rounding"))
+        over = failed[0] == "refused" and plain and known and not wrong
         return ("wrongly refused", f"{more}: {failed[1]}") if over else (failed[0], f"{more}: {failed[1]}")
     if wrong:
         return "silent", f"{more}: accepted {wrong}"
@@ -486,8 +489,15 @@ SOURCES: Mapping[str, Callable[[random.Random, Path], Outcome]] = {
     each.__name__: each for each in (settings, studies, python, texts, tables, run_folders, study_files, yaml_files)
 }
 """Name of a source -> what draws a case of it, runs it and judges it."""
+TEMPLATES = {
+    "texts": ("tiny",),
+    "settings": ("run",),
+    "run_folders": ("run", "multirun"),
+    "study_files": ("run", "comparison", "cloze"),
+    "yaml_files": ("run",),
+}
 # a command takes ten times as long as a study
-ORDER = ["studies", "python", "tables", "texts", "study_files"] * 3 + ["settings", "run_folders", "yaml_files"] * 2
+ORDER = ["studies", "python", "tables", "texts", "study_files"] * 4 + ["settings", "run_folders", "yaml_files"]
 BAD = ("silent", "wrongly refused", "traceback", "hang")
 
 
@@ -505,6 +515,10 @@ def one(number: int, seed: int) -> Outcome:
 
 def _batch(numbers: list[int], seed: int, to: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES * 2**30, GIGABYTES * 2**30))
+    asked = {ORDER[number % len(ORDER)] for number in numbers}
+    # what is imported and made once is no case's time
+    for what in sorted({what for name in asked for what in TEMPLATES.get(name, ())}):
+        template(what)
     to.send(None)
     for number in numbers:
         to.send((number, one(number, seed)))
@@ -541,7 +555,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--source", choices=SOURCES, help="cases of one source alone")
-    parser.add_argument("--seconds", type=float, default=60.0, help="limit of a case")
+    parser.add_argument("--seconds", type=float, default=120.0, help="limit of a case")
     parser.add_argument("--all", action="store_true", help="print every case")
     given = parser.parse_args()
     numbers = list(range(given.first, given.first + given.cases))
