@@ -259,9 +259,9 @@ def _check_files(folder: str | None, overrides: Iterable[str]) -> None:
         group, _, value = text.lstrip("+~").partition("=")
         for name in value.strip("[]").split(","):
             path = Path(str(folder), group, f"{name.strip()}.yaml")
-            if path.exists() and not path.is_file():
-                raise InputError("is no file; move it, or name another", source=path)
             try:
+                if path.exists() and not path.is_file():
+                    raise InputError("is no file; move it, or name another", source=path)
                 parse_yaml(path.read_text(encoding="utf-8"), path)
             except UnicodeDecodeError as error:
                 raise InputError(f"is no UTF-8: {error.reason} at byte {error.start + 1}", source=path) from error
