@@ -198,7 +198,7 @@ def python(draw: random.Random, folder: Path) -> Outcome:
 
     questions = {
         **dict.fromkeys(("perplexity",), "comparison"),
-        **dict.fromkeys(("tvd", "mixture", "improve", "groups"), "cloze"),
+        **dict.fromkeys(("mixture", "improve", "groups"), "cloze"),
         **dict.fromkeys(("accuracy", "bounds"), "guess"),
         "ranks": "ranking",
         "bet_perplexity": "bet",
