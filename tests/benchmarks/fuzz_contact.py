@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import io
 import json
 import multiprocessing
@@ -277,7 +278,7 @@ def texts(draw: random.Random, folder: Path) -> Outcome:
             if how == "files":
                 given = {f"{number}.txt": text.encode() for number, text in enumerate(written)}
             if how == "csv":
-                given = {"t.csv": pd.DataFrame({"text": written}).to_csv(index=False).encode()}
+                given = {"t.csv": pd.DataFrame({"text": written}).to_csv(index=False, quoting=csv.QUOTE_ALL).encode()}
             for name, content in given.items():
                 junk = bytes(draw.randrange(256) for _ in range(3))
                 (folder / name).write_bytes(content[: draw.randint(0, len(content))] + junk if damaged else content)
