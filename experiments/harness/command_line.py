@@ -269,6 +269,8 @@ def _check_files(folder: str | None, overrides: Iterable[str]) -> None:
                 # no file of settings: Hydra says what there is
                 if isinstance(error, InputError):
                     raise
+                if isinstance(error, ValueError) and path.is_file():
+                    raise InputError(f"is no YAML: {error}", source=path) from error
 
 
 def check_arguments(arguments: Sequence[str]) -> list[str]:

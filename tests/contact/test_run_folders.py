@@ -94,6 +94,7 @@ def test_a_sweep_beside_the_others_is_whole_and_its_ids_are_private(tmp_path: Pa
         b"name: \xe4\n",
         b"a: 1\na: 2\n",
         b"a: \0\n",
+        b"a: !!int b\n",
         b"a: !!python/name:os.system x\n",
         b"a: &a [x, *a]\n",
         b"\n".join(
