@@ -287,7 +287,7 @@ def texts(draw: random.Random, folder: Path) -> Outcome:
         scored = surprisals(study, folder) if draw.random() < 0.4 else {}
     except InputError as error:
         return one_line(error, f"{how} {written!r}"[:300])
-    if damaged:
+    if damaged and how != "list":
         return "answered", f"{how} {given!r}"[:300]
 
     def plain(text: str) -> str:
