@@ -68,7 +68,8 @@ def create_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _close_to_others(path: Path) -> None:
+def close_to_others(path: Path) -> None:
+    """Let the owner of a file alone read it."""
     # another user's file keeps its mode, some file systems have none, and a log may go while it is looked at
     with suppress(OSError):
         mode = path.stat().st_mode & 0o777
@@ -132,4 +133,4 @@ def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
             break
     for _, _, file in connection.execute("PRAGMA database_list").fetchall():
         for end in ("", "-wal", "-shm", "-journal") if file else ():
-            _close_to_others(Path(f"{file}{end}"))
+            close_to_others(Path(f"{file}{end}"))

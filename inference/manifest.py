@@ -126,6 +126,8 @@ def replaced(folder: Path, what: str) -> Iterator[Path]:
 
 def read_manifest(folder: Path) -> dict[str, tuple[str, ...]] | None:
     """Manifest that a folder holds; None if there is none."""
+    if not (folder / MANIFEST).is_file():
+        return None
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return {name: tuple(sums) for name, sums in content["sha256"].items()}

@@ -31,6 +31,11 @@ from shannon_game.estimators.errors import InputError
 
 # below this share of the residual's standard deviation a random effect is none
 _NONE = 1e-3
+# where all effects count as fixed
+_ALL = 1e3
+# share of the mean square, below which a residual is rounding, and of the variance without effects, below which the
+# search does not find the variances
+_EXACT, _SEARCHED = 1e-12, 4e-6
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,9 +241,15 @@ class _Design:
         left = lru_cache(maxsize=2)(products.without_words)
 
         def criterion(theta: FloatArray) -> float:
-            tau, factor = self.unpacked(theta)
+            tau, factor = self.unpacked(unit * theta)
             return _solve(products, left(tau), tau, factor).criterion
 
+        at = np.array([1.0, 1.0] if self.z.shape[1] == 1 else [1.0, 1.0, 0.0, 1.0])
+        ends = map(self.unpacked, (0 * at, _ALL * at))
+        without, fixed = (_solve(products, left(tau), tau, factor).sigma2 for tau, factor in ends)
+        # the search takes steps of about 1, and ends early where it needs many
+        _refuse_exact(without, _EXACT / _SEARCHED * fixed)
+        unit = max(1.0, float(np.sqrt(without / fixed)))
         start = np.array([0.3, 0.5] if self.z.shape[1] == 1 else [0.3, 0.5, 0.0, 0.1])
         lowest = np.array([0.0, 0.0] if self.z.shape[1] == 1 else [0.0, 0.0, -np.inf, 0.0])
         found = minimize(
@@ -248,7 +259,7 @@ class _Design:
             bounds=list(zip(lowest, [np.inf] * lowest.size, strict=True)),
             options={"eps": 1e-6, "ftol": 1e-13, "maxiter": 200},
         )
-        return np.asarray(found.x, dtype=float)
+        return unit * np.asarray(found.x, dtype=float)
 
 
 def _solve(products: _Products, left: FloatArray, tau: float, factor: FloatArray) -> _Solved:
@@ -262,6 +273,7 @@ def _solve(products: _Products, left: FloatArray, tau: float, factor: FloatArray
     beta = cho_solve((fixed, True), normal[:-1, -1])
     freedom = products.n - beta.size
     sigma2 = float(normal[-1, -1] - normal[:-1, -1] @ beta) / freedom
+    _refuse_exact(products.gram[-1, -1] / products.n, sigma2)
     logdet = np.log1p(tau**2 * products.n_word).sum() + 2 * np.log(np.diag(chol)).sum()
     logdet += 2 * np.log(np.diag(fixed)).sum()
     score = root.T @ (left[:k, -1] - left[:k, k:-1] @ beta)
@@ -277,6 +289,13 @@ def _solve(products: _Products, left: FloatArray, tau: float, factor: FloatArray
     )
 
 
+def _refuse_exact(mean_square: float, variance: float) -> None:
+    """Refuse values without a residual, from which every error and likelihood follows."""
+    if variance <= _EXACT * mean_square:
+        problem = "are a sum of the columns and effects, all but exactly, which leaves no residual"
+        raise InputError(f"{problem}; give times as they were measured", field="values")
+
+
 def _each_fold(
     fold: NDArray[np.int64],
     design: _Design,
@@ -289,6 +308,7 @@ def _each_fold(
     for one in range(int(fold.max()) + 1):
         out = fold == one
         mean, variance = predicted(design, ~out)
+        _refuse_exact(float((design.y**2).mean()), float(variance.min()))
         found[out] = -0.5 * (np.log(2 * np.pi * variance) + (design.y - mean) ** 2 / variance)[out]
     return found
 

@@ -95,6 +95,11 @@ class RoundingSettings(Group):
     def scheme(self) -> RoundingScheme:
         """The scheme that these settings describe."""
         if self.name != "custom":
+            if (self.values, self.space, self.tie) != (None, "probability", "even"):
+                problem = (
+                    f"is {self.name!r}, which has values, space and tie of its own; set {Set('rounding', 'custom')}"
+                )
+                raise InputError(problem, field=Set("rounding"))
             return rounding_scheme(self.name)
         if not self.values:
             given = word(None) if self.values is None else "[]"

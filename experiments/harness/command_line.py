@@ -260,6 +260,8 @@ def _check_files(folder: str | None, overrides: Iterable[str]) -> None:
         for name in value.strip("[]").split(","):
             path = Path(str(folder), group, f"{name.strip()}.yaml")
             try:
+                if path.exists() and not path.is_file():
+                    raise InputError("is no file; move it, or name another", source=path)
                 parse_yaml(path.read_text(encoding="utf-8"), path)
             except UnicodeDecodeError as error:
                 raise InputError(f"is no UTF-8: {error.reason} at byte {error.start + 1}", source=path) from error
@@ -267,6 +269,8 @@ def _check_files(folder: str | None, overrides: Iterable[str]) -> None:
                 # no file of settings: Hydra says what there is
                 if isinstance(error, InputError):
                     raise
+                if isinstance(error, ValueError) and path.is_file():
+                    raise InputError(f"is no YAML: {error}", source=path) from error
 
 
 def check_arguments(arguments: Sequence[str]) -> list[str]:

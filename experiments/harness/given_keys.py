@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.inference.api.keys import is_variable, may_hold_key
+from shannon_game.inference.disk import close_to_others, create_private
 
 T = TypeVar("T")
 
@@ -86,7 +87,11 @@ def refuse_keys(overrides: Iterable[str]) -> None:
 
 
 def hide_keys(cfg: DictConfig, folder: Path) -> None:
-    """Refuse a key in a YAML file of settings, and take it out of the copies that Hydra made."""
+    """Refuse a key in a YAML file of settings, and take it out of the copies that Hydra made, which the owner reads."""
+    if folder.is_dir():
+        create_private(folder / "run.log")
+    for path in (*_of_hydra(folder), folder / "run.log"):
+        close_to_others(path)
     found = {}
     for name, given in leaves(OmegaConf.to_container(cfg)):
         own, value = next((part for part in reversed(name.split(".")) if not part.isdigit()), ""), str(given)

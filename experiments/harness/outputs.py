@@ -121,7 +121,7 @@ def status_folder(folder: Path) -> Path:
 def write_status(folder: Path, status: JobStatus) -> None:
     """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
     folder.mkdir(exist_ok=True)
-    write_whole(folder / _STATUS, json.dumps(public(asdict(status)), indent=2) + "\n")
+    write_whole(folder / _STATUS, json.dumps(public(asdict(status)), indent=2) + "\n", private=True)
 
 
 def read_status(folder: Path) -> JobStatus | None:
@@ -149,11 +149,12 @@ def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuse a folder of a run with links: what a run writes would replace a file somewhere else."""
+    """Refuse a folder of a run with links, which lead elsewhere, or pipes, which a reader waits at for ever."""
     for place in (folder, folder / ".hydra", folder / _ATTEMPT, folder / _ATTEMPT / ".hydra"):
-        if place.is_dir() and (found := next(filter(Path.is_symlink, place.iterdir()), None)) is not None:
-            problem = "is a link, and a run writes through none; move it, or name another folder"
-            raise InputError(problem, source=str(found))
+        for path in place.iterdir() if place.is_dir() else ():
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                what = "a link, and a run writes through none" if path.is_symlink() else "neither a file nor a folder"
+                raise InputError(f"is {what}; move it, or name another folder", source=str(path))
 
 
 def check_outputs(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -42,6 +43,18 @@ def test_a_link_in_a_run_folder_leads_nowhere(
     assert [(path.name, path.read_text()) for path in mine.iterdir()] == [("config.yaml", "a: 1\n")]
 
 
+@pytest.mark.parametrize("name", ["run/status.json", "study/mine.yaml"])
+def test_a_pipe_is_one_line(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).parent.mkdir()
+    os.mkfifo(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    more = ("study=mine", "--config-dir", ".") if name.startswith("study") else ()
+    assert main(*QUICK, *more, "hydra.run.dir=run", monkeypatch=monkeypatch) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 @pytest.mark.subprocess
 def test_what_comes_from_the_environment_or_has_no_setting_stands_in_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -62,8 +75,14 @@ def test_what_comes_from_the_environment_or_has_no_setting_stands_in_no_file(
 def test_a_sweep_beside_the_others_is_whole_and_its_ids_are_private(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", *QUICK, "seed=0,1", "sweep=../x")
     assert done.returncode == 0, done.stderr
-    files = [path for path in tmp_path.rglob("*.csv") if path.parent.name in "01"]
-    assert {path.name for path in files} >= {"participants.csv", "table.csv"}
+    files = [path for job in "01" for path in tmp_path.glob(f"**/{job}/**/*") if path.is_file()]
+    assert {path.name for path in files} >= {
+        "participants.csv",
+        "table.csv",
+        "status.json",
+        "overrides.yaml",
+        "run.log",
+    }
     assert {path.stat().st_mode & 0o077 for path in files} == {0}
 
 
@@ -75,6 +94,7 @@ def test_a_sweep_beside_the_others_is_whole_and_its_ids_are_private(tmp_path: Pa
         b"name: \xe4\n",
         b"a: 1\na: 2\n",
         b"a: \0\n",
+        b"a: !!int b\n",
         b"a: !!python/name:os.system x\n",
         b"a: &a [x, *a]\n",
         b"\n".join(

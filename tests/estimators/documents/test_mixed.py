@@ -138,6 +138,8 @@ def test_held_out_densities_are_those_of_the_conditional_distribution() -> None:
         ({"columns": {"x": np.ones(20)}}, "x: follows from the other columns"),
         ({"word": np.zeros(3)}, "word: has shape"),
         ({"values": np.full(20, np.nan)}, "values: is nan"),
+        ({"values": 2.0 * (np.arange(20) % 7) + np.arange(20) % 4}, "values: are a sum of the columns and effects"),
+        ({"values": np.full(20, 3.0)}, "values: are a sum of the columns and effects"),
     ],
 )
 def test_what_has_no_fit_is_refused(changes: dict[str, object], message: str) -> None:

@@ -184,6 +184,7 @@ def test_bias_curve_on_real_data(real: Run) -> None:
     [
         (["+exp=perplexity", "players=[human,human]"], "name each player once"),
         (["+exp=perplexity", "rounding=custom", "rounding.values=[0,.5]"], "strictly between 0 and 1"),
+        (["+exp=perplexity", "+rounding.values=[0.1,0.9]"], "set rounding=custom"),
         (["+exp=perplexity", "n=99"], "n: is 99, but item"),
         (["+exp=perplexity", "vary=rounding", "experiment.schemes=[none,worse]"], "unknown rounding 'worse'"),
         (["+exp=perplexity", "vary=bootstrap", "estimator=jackknife"], "estimator: is 'jackknife'"),
