@@ -12,11 +12,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("PYTENSOR_FLAGS", "compile__timeout=3600")
 
 import gc
+import importlib
 import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -106,9 +108,23 @@ def public_folder(name: str, inside: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def lm_game_root() -> Path:
-    """Folder with the next-token game's public files."""
-    return public_folder("lm_game", "multi_comparisons")
+def lm_game_root() -> Iterator[Path]:
+    """Folder with the next-token game's public files, which are parsed once for every choice of questions."""
+    folder = public_folder("lm_game", "multi_comparisons")
+    module = importlib.import_module("shannon_game.experiments.studies.comparison.lm_game")
+    parse, parsed = module._parsed, {}
+
+    def once(settings: Any) -> Any:
+        key = (str(settings.questions), settings.answers)
+        if str(settings.root) != str(folder):
+            return parse(settings)
+        if key not in parsed:
+            parsed[key] = parse(settings)
+        return parsed[key].copy(deep=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_parsed", once)
+        yield folder
 
 
 @pytest.fixture(scope="session")
