@@ -112,7 +112,8 @@ def lm_game_root() -> Iterator[Path]:
     """Folder with the next-token game's public files, which are parsed once for every choice of questions."""
     folder = public_folder("lm_game", "multi_comparisons")
     module = importlib.import_module("shannon_game.experiments.studies.comparison.lm_game")
-    parse, parsed = module._parsed, {}
+    parse = module._parsed
+    parsed: dict[tuple[str, bool], Any] = {}
 
     def once(settings: Any) -> Any:
         key = (str(settings.questions), settings.answers)
