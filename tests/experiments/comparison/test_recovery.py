@@ -20,11 +20,12 @@ from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.recovery.experiment import RECOVERY_COLUMNS, recovery_summary
 from shannon_game.experiments.comparison.recovery.studies import answered_by_people, fresh_items, fresh_study
+from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.comparison.participant_fit import ParticipantFit, fit_participants
 from shannon_game.models.comparison.participant_data import ParticipantData
 from tests.estimators.comparison.comparison_studies import small_study
-from tests.experiments.command import TINY, run, run_experiment
+from tests.experiments.command import TINY, config, prepared, run_experiment
 
 QUICK = (*TINY, "sampler.draws=10", "sampler.tune=5")
 IDEAL = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
@@ -37,10 +38,12 @@ def result_of(*overrides: str) -> ExperimentResult:
 
 @pytest.mark.mcmc
 def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    replicates = tmp_path / "replicates.jsonl"
     settings = (*SMALL, "players=[lm-weak,lm-medium]", "rounding=none", f"seed={seed_offset}")
-    done = run(tmp_path, "+exp=recovery", *settings, "experiment.n_studies=2", "hydra.run.dir=first")
-    assert done.returncode == 0, done.stderr
-    table = pd.read_csv(tmp_path / "first" / "table.csv")
+    settings = ("+exp=recovery", *settings, f"experiment.replicates={replicates}")
+    job = prepared(*settings, "experiment.n_studies=2")
+    write_outputs(tmp_path, config(*settings), job.study, job.run(), settings=job.settings)
+    table = pd.read_csv(tmp_path / "table.csv")
     assert tuple(table.columns) == RECOVERY_COLUMNS["models"]
     # the generator without rounding is no cell
     assert table["player"].unique().tolist() == ["lm-weak"]
@@ -48,20 +51,19 @@ def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int, mo
     assert table["study"].tolist() == [0, 0, 0, 1, 1, 1]
     inside = table["truth_nats"].between(table["gap_lower_nats"], table["gap_upper_nats"])
     assert table["covers"].tolist() == inside.tolist()
-    assert (tmp_path / "first" / "figures" / "recovery.png").exists()
-    with xr.open_dataset(tmp_path / "first" / "results.nc", engine="h5netcdf") as rows:
+    assert (tmp_path / "figures" / "recovery.png").exists()
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as rows:
         assert rows.sizes["row"] == 6
         np.testing.assert_allclose(rows["gap_median_nats"], table["gap_median_nats"])
-    assert len((tmp_path / "first" / "replicates.jsonl").read_text().splitlines()) == 3
+    assert len(replicates.read_text().splitlines()) == 3
 
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("a replicate that is done was computed again")
 
     monkeypatch.setattr("shannon_game.experiments.comparison.recovery.studies.fit_participants", refuse)
-    again = (*settings, f"experiment.replicates={tmp_path}/first/replicates.jsonl", "experiment.n_studies=1")
-    assert len(result_of(*again).table) == 3
+    assert len(run_experiment(*settings, "experiment.n_studies=1").table) == 3
     with pytest.raises(InputError, match=r"other settings \(.*seed"):
-        result_of(*again, f"seed={seed_offset + 1}")
+        run_experiment(*settings, "experiment.n_studies=1", f"seed={seed_offset + 1}")
 
 
 @pytest.mark.mcmc
