@@ -253,7 +253,7 @@ def _run(
     start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
-    with stage(f"{prefix}{cfg.experiment.name}"), keep_fits(fits_folder(folder, identity)):
+    with stage(f"{prefix}{cfg.experiment.name}"):
         job, key = prepare(cfg, status.overrides, folder=folder), None
         if cfg.output.bundle:
             # what computes is imported late
@@ -263,7 +263,8 @@ def _run(
             job = replace(job, study=study, settings=settings_with_pseudonyms(job.settings, key))
         prepared = time.perf_counter()
         log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
-        result = job.run()
+        with keep_fits(fits_folder(folder, identity), job.experiment):
+            result = job.run()
         done = time.perf_counter()
         log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)
         timings = {"loading": prepared - start, "experiment": done - prepared}

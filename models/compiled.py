@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from shannon_game.estimators.content import Reader, file_sha256
+from shannon_game.estimators.content import content_digest, file_sha256
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,7 +52,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     @cached_property
     def _content(self) -> str:
-        return Reader(into_own=True).digest(self._py_func)
+        return content_digest(self._py_func)
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), self._content)

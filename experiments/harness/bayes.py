@@ -135,12 +135,14 @@ def draw_posterior(
 ) -> InferenceData:
     """Sample a posterior; :func:`fit_model` judges it too."""
     # experiments whose posterior is optional import this module without the extra bayes
-    from shannon_game.inference.posterior.sampling import sample  # noqa: PLC0415
+    from shannon_game.inference.posterior import kept  # noqa: PLC0415
+    from shannon_game.inference.posterior.sampling import CompiledModel, sample  # noqa: PLC0415
 
-    arguments = settings.sampler.arguments
+    arguments = {**settings.sampler.arguments, "seed": sampler_seed(settings.seed, purpose)}
     arguments["draws"] *= times_draws
     arguments["target_accept"] = target_accept or arguments["target_accept"]
-    return sample(model, **arguments, seed=sampler_seed(settings.seed, purpose))
+    numbers = kept.numbers_of(model.model if isinstance(model, CompiledModel) else model)
+    return kept.posterior(purpose, of=[numbers, arguments], draw=lambda: sample(model, **arguments))
 
 
 def fit_model(settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str) -> Fit:

@@ -1,16 +1,21 @@
-"""Fits that are on disk as soon as they are done: a run that was stopped loses the one that it was at, no other."""
+"""Fits that are on disk as soon as they are done: a run that was stopped loses the one that it was at, no other.
+
+A kept fit is found again by the version of the package, the name of the question, the data's bytes and the settings::
+
+    idata = kept.posterior("human_loss", of=[kept.numbers_of(model), settings], draw=lambda: sample(model))
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shannon_game.estimators.code_identity import code_hash
-from shannon_game.estimators.content import environment
+from shannon_game.estimators.code_identity import code_hash, own_packages
+from shannon_game.estimators.content import content_digest, environment
 from shannon_game.inference.disk import is_signed
 from shannon_game.inference.progress import say
 
@@ -19,28 +24,34 @@ if TYPE_CHECKING:
 
     from shannon_game.inference.posterior.arviz_adapter import InferenceData
 
-_folder: ContextVar[Path | None] = ContextVar("folder", default=None)
+_place: ContextVar[tuple[Path, Any] | None] = ContextVar("place", default=None)
 
 
 @contextmanager
-def keep_fits(folder: Path | None) -> Iterator[None]:
-    """Keep in a folder what is sampled inside the block, and take from there what was sampled before."""
-    token = _folder.set(folder)
+def keep_fits(folder: Path | None, question: Callable[..., Any] | None = None) -> Iterator[None]:
+    """Keep in a folder what a question samples inside the block, and take from there what it sampled before."""
+    # the hash of the code has those of this project
+    code = None if question is None or own_packages(question.__module__) else unwrap(question)
+    token = _place.set(None if folder is None else (folder, code))
     try:
         yield
     finally:
-        _folder.reset(token)
+        _place.reset(token)
 
 
-def kept(
-    model: pm.Model, settings: Mapping[str, Any], draw: Callable[[], InferenceData], *, by_model: bool = True
-) -> InferenceData:
-    """Give the posterior that the folder of :func:`keep_fits` has of a model and settings, else draw and keep it."""
-    folder = _folder.get()
-    if folder is None:
+def posterior(purpose: str, *, of: Any, draw: Callable[[], InferenceData]) -> InferenceData:
+    """Give the posterior that the folder of :func:`keep_fits` has for a purpose, else draw and keep it.
+
+    `purpose` names the fit in its question. `of` is all besides the question's code that decides the draws: data,
+    settings, seed, functions of a user's.
+    """
+    place = _place.get()
+    if place is None:
         return draw()
+    folder, question = place
     try:
-        key = _key(model, settings, by_model=by_model)
+        code = code_hash("shannon_game.estimators", "shannon_game.models", "shannon_game.inference")
+        key = content_digest([environment(), code, question, purpose, of])[:32]
     except Exception as problem:
         say(f"this fit is not kept for another run, as what it is of cannot be told surely: {problem}")
         return draw()
@@ -61,6 +72,23 @@ def kept(
     return found
 
 
+def numbers_of(model: pm.Model) -> list[Any]:
+    """Names, dims and coordinates of a model's variables, and the numbers that it holds: answers, data, constants."""
+    from pytensor.compile.sharedvalue import SharedVariable  # noqa: PLC0415 - every run names a folder, few sample
+    from pytensor.graph.basic import Constant  # noqa: PLC0415
+    from pytensor.graph.traversal import ancestors  # noqa: PLC0415
+    from pytensor.tensor.random.type import RandomType  # noqa: PLC0415
+
+    values = [model.rvs_to_values[one] for one in model.observed_RVs]
+    parts = list(ancestors([*model.basic_RVs, *model.deterministics, *model.potentials, *model.data_vars, *values]))
+    # the sampler's seed decides what random generators give
+    shared = [one for one in parts if isinstance(one, SharedVariable) and not isinstance(one.type, RandomType)]
+    named = [list(model.named_vars), list(model.named_vars_to_dims.items()), list(model.coords.items())]
+    constants = [one.data for one in parts if isinstance(one, Constant)]
+    held = [(one.name, one.get_value(borrow=True)) for one in shared]  # type: ignore[no-untyped-call]
+    return [*named, constants, held]
+
+
 def _found(path: Path) -> InferenceData | None:
     """The fit of a file, if it is as it was written; a damaged one goes."""
     from shannon_game.inference.posterior.storage import load_posterior  # noqa: PLC0415 - few runs sample
@@ -76,41 +104,3 @@ def _found(path: Path) -> InferenceData | None:
     path.unlink(missing_ok=True)
     say(f"a fit that was kept cannot be read and is made again: {problem}")
     return None
-
-
-def _key(model: pm.Model, settings: Mapping[str, Any], *, by_model: bool = True) -> str:
-    """Hash of all that decides what the file of a fit says."""
-    from shannon_game.inference.posterior.graph_content import GraphReader  # noqa: PLC0415 - every run names a folder, few sample
-
-    values = {rv.name: model.rvs_to_values[rv] for rv in model.basic_RVs}
-    free = [(rv.name, values[rv.name].name) for rv in model.free_RVs]
-    said = {
-        "settings": dict(settings),
-        "versions": environment(),
-        "code": code_hash("shannon_game.estimators", "shannon_game.models", "shannon_game.inference"),
-        "model": [model.name, list(model.named_vars), free],
-        "terms": [[one.name for one in some] for some in (model.observed_RVs, model.deterministics, model.potentials)],
-        "dims": [list(model.named_vars_to_dims.items()), list(model.coords.items())],
-        "lengths": list(model.dim_lengths.items()),
-        "data": [(one.name, one.get_value(borrow=True)) for one in model.data_vars],
-        "observed": [values[rv.name] for rv in model.observed_RVs],
-        "graph": _graph(model) if by_model else [],
-    }
-    leaves = {id(values[rv.name]): f"value of {rv.name}" for rv in model.free_RVs}
-    return GraphReader(leaves).digest(said)[:32]
-
-
-def _graph(model: pm.Model) -> list[Any]:
-    """What samplers compute: the density's terms, whatever functions of a user's wrote them, draws, and starts."""
-    from pymc.initial_point import make_initial_point_expression  # noqa: PLC0415 - few runs sample
-
-    with warnings.catch_warnings():
-        # the sampler says them again
-        warnings.simplefilter("ignore")
-        start = make_initial_point_expression(
-            free_rvs=model.free_RVs,
-            rvs_to_transforms=model.rvs_to_transforms,
-            initval_strategies=model.rvs_to_initial_values,
-            return_transformed=True,
-        )
-        return [model.logp(sum=False), model.unobserved_value_vars, start]

@@ -23,7 +23,6 @@ from shannon_game.inference.posterior.arviz_adapter import (
     common_stats,
     without_unconstrained,
 )
-from shannon_game.inference.posterior.kept import kept
 from shannon_game.inference.progress import Show, stage
 from shannon_game.models.density import WrittenDensity
 
@@ -50,14 +49,11 @@ class CompiledModel:
         What nutpie made of it.
     density : WrittenDensity, optional
         Of a model whose log-density is written out; there nutpie's program is made when it is needed.
-    terms : tuple of str, optional
-        The terms that the model had when it was compiled.
     """
 
     model: pm.Model
     program: Any = None
     density: WrittenDensity | None = None
-    terms: tuple[str, ...] | None = None
 
 
 def compile_model(model: pm.Model) -> CompiledModel:
@@ -68,9 +64,8 @@ def compile_model(model: pm.Model) -> CompiledModel:
 
     # with fast maths the order of a sum depends on how functions are inlined, which is another one where PyTensor finds
     # them in its cache on disk: the second run of a program would draw otherwise than the first
-    terms = [one.name for one in (*model.basic_RVs, *model.deterministics, *model.potentials)]
     with config.change_flags(numba__fastmath=False):
-        return CompiledModel(model, nutpie.compile_pymc_model(model), terms=tuple(terms))
+        return CompiledModel(model, nutpie.compile_pymc_model(model))
 
 
 def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
@@ -145,32 +140,19 @@ def sample(
         raise InputError(f"is {target_accept}, should be between 0 and 1", source="sampler", field="target_accept")
     compiled = model if isinstance(model, CompiledModel) else None
     program = compiled.model if compiled is not None else model
-    density = compiled.density if compiled is not None else None
     settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
-
-    def draw() -> InferenceData:
-        total = chains * (draws + tune) if sampler in {"nutpie", "pymc"} else None
-        shown = stage(f"draws ({sampler})", total) if progress else nullcontext()
-        with whole_or_not_at_all(), shown as show:
-            if sampler == "nutpie":
-                found = _nutpie(compiled or compile_model(program), {**settings, "cores": cores}, seed=seed, show=show)
-            elif sampler == "pymc":
-                found = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, show=show)
-            else:
-                # PyMC would give every chain a device of its own, and JAX sees one CPU
-                vectorized = {"nuts_sampler_kwargs": {"chain_method": "vectorized"}}
-                found = _pymc(program, sampler, settings | vectorized, seed=seed, show=None)
-        return common_stats(add_model_data(found, program))
-
-    own = {**settings, "sampler": sampler, "seed": seed}
-    if compiled is None:
-        return kept(program, own, draw)
-    # pymc, numpyro and blackjax look at the model alone
-    by_density = density is not None and sampler == "nutpie"
-    own["density"] = density if by_density else None
-    # of a program that somebody else compiled nothing is known
-    own["terms"] = (compiled.terms or compiled.program) if sampler == "nutpie" else None
-    return kept(program, own, draw, by_model=not by_density)
+    total = chains * (draws + tune) if sampler in {"nutpie", "pymc"} else None
+    shown = stage(f"draws ({sampler})", total) if progress else nullcontext()
+    with whole_or_not_at_all(), shown as show:
+        if sampler == "nutpie":
+            found = _nutpie(compiled or compile_model(program), {**settings, "cores": cores}, seed=seed, show=show)
+        elif sampler == "pymc":
+            found = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, show=show)
+        else:
+            # PyMC would give every chain a device of its own, and JAX sees one CPU
+            vectorized = {"nuts_sampler_kwargs": {"chain_method": "vectorized"}}
+            found = _pymc(program, sampler, settings | vectorized, seed=seed, show=None)
+    return common_stats(add_model_data(found, program))
 
 
 @contextmanager

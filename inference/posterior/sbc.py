@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 import numpy as np
 import pymc as pm
@@ -25,12 +26,14 @@ from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group, r_ha
 from shannon_game.inference.posterior.predictive import LogLikelihood, log_likelihood, prior_simulator
 from shannon_game.inference.posterior.replicates import Row, Task, run_replicates
 from shannon_game.inference.posterior.sampling import CompiledModel, compile_model, sample, written_model
+from shannon_game.inference.progress import say
 from shannon_game.models.density import WrittenDensity
 
 JOINT_LOG_LIKELIHOOD = "log_likelihood"
 """Name of the quantity that is the joint log-likelihood of all rows."""
 
 _R_HAT = 1.05
+_LIKE_NO_OTHER = "like no other: "
 
 
 def rank_of_truth(draws: ArrayLike, truth: float, n_ranked: int, rng: np.random.Generator) -> int:
@@ -67,14 +70,14 @@ class SbcModel:
     density: Callable[[], WrittenDensity] | None = None
     draw: Callable[[pm.Model, np.random.Generator], Mapping[str, NDArray[Any]]] | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Digest of all functions with what they hold: data, priors, code. A process compiles each model once."""
         try:
             return content_digest([self.build, self.quantities, self.density, self.draw])
         except UnsureError as problem:
-            text = f"cannot be told from other models, as nothing says what this holds: {problem}"
-            raise InputError(text, source=f"model {self.name!r}") from problem
+            say(f"fits of {self.name!r} begin anew in every run, as what it holds cannot be told surely: {problem}")
+            return f"{_LIKE_NO_OTHER}{uuid4().hex}"
 
 
 class Design(Protocol):
@@ -134,7 +137,7 @@ def run_sbc(
         settings={"model": model.name, "key": model.key, "quantities": list(model.quantities), **vars(chosen)},
         n_jobs=n_jobs,
         progress=progress,
-        set_aside=set_aside,
+        set_aside=set_aside or model.key.startswith(_LIKE_NO_OTHER),
     )
 
 

@@ -1,157 +1,93 @@
-"""Fits that are kept: taken where all that decides them is the same, made anew where anything differs or is damaged."""
+"""Fits that are kept: taken where question, data, settings and code are the same, made anew elsewhere or if damaged."""
 
 from __future__ import annotations
 
-import operator
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pymc as pm
-import pytensor
-import pytensor.tensor as pt
 import pytest
-from pytensor.compile.builders import OpFromGraph
-from pytensor.compile.ops import wrap_py
-from pytensor.graph.op import Op
+import xarray as xr
 
 from shannon_game.estimators.cloze.examples import two_samples
+from shannon_game.estimators.content import UnsureError, content_digest
 from shannon_game.inference.examples import normal_model, stand_in_posterior
-from shannon_game.inference.posterior import kept as module
-from shannon_game.inference.posterior import storage
+from shannon_game.inference.posterior import kept, storage
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, group
-from shannon_game.inference.posterior.kept import keep_fits, kept
-from shannon_game.models import word_pair_data, word_pair_model
-from shannon_game.models.cloze.word_pair_density import word_pair_density
+from shannon_game.models import word_pair_data
 
-SETTINGS = {"draws": 5, "seed": 1}
-TWO = {"two": ["a", "b"]}
+# what somebody types into a notebook; every other text is another question
+TYPED = """
+import numpy as np, pymc as pm
+from functools import partial
+SD = {sd}
 
+def helper(x, power={power}):
+    return (lambda y: SD * y ** power {sign} {list})(x)
 
-class Scaled(Op):
-    """An operation by hand, whose code PyTensor cannot look into."""
+def outer(factor):
+    def question(study, settings):
+        '''Words that say nothing of the model.'''
+        with pm.Model() as model:
+            pm.Normal("mean", {mean}, helper(2.0) * factor)
+            pm.Potential("likelihood", np.{function}(model["mean"]))
+        return model
+    return question
 
-    itypes: ClassVar = [pt.dvector]
-    otypes: ClassVar = [pt.dvector]
-
-    def __init__(self, factor: float) -> None:
-        self.factor = factor
-
-    def perform(self, node: Any, inputs: Any, outputs: Any) -> None:
-        outputs[0][0] = self.factor * inputs[0]
-
-
-class ScaledOtherwise(Scaled):
-    """The same attributes, other code."""
-
-    def perform(self, node: Any, inputs: Any, outputs: Any) -> None:
-        outputs[0][0] = self.factor + inputs[0]
-
-
-def model_of(build: Callable[[Any, Any], Any], **coords: Any) -> pm.Model:
-    """Two parameters and what is built of them."""
-    with pm.Model(coords=coords or None) as model:
-        build(pm.Normal("a"), pm.Normal("b"))
-    return model
-
-
-def observed(value: Callable[[Any, Any], Any]) -> pm.Model:
-    return model_of(lambda a, b: pm.Normal("y", value(a, b), 1, observed=[1.0, 2.0]))
-
-
-def custom(factor: float) -> pm.Model:
-    def log_density(value: Any, mean: Any) -> Any:
-        return -factor * (value - mean) ** 2
-
-    return model_of(lambda a, _: pm.CustomDist("y", a, logp=log_density, observed=np.ones(2)))
-
-
-def by_function(factor: float) -> pm.Model:
-    @wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])
-    def scaled(x: Any) -> Any:
-        return factor * x
-
-    return model_of(lambda a, b: pm.Potential("p", scaled(pt.stack([a, b])).sum()))
-
-
-def inner_graph(value: Callable[[Any], Any]) -> pm.Model:
-    x = pt.dscalar()
-    return model_of(lambda a, _: pm.Potential("p", OpFromGraph([x], [value(x)])(a)))
-
-
-def repeated(value: Callable[[Any], Any]) -> pm.Model:
-    def build(a: Any, _: Any) -> None:
-        steps = pytensor.scan(value, outputs_info=[a], n_steps=3, return_updates=False)
-        pm.Potential("p", steps[-1])
-
-    return model_of(build)
-
-
-def with_data(values: tuple[float, ...], *, second: bool = False) -> pm.Model:
-    def build(a: Any, b: Any) -> None:
-        data = [pm.Data("first", np.array(values)), pm.Data("second", np.array(values))]
-        pm.Normal("y", a + b * data[second], 1, observed=[1.0, 2.0])
-
-    return model_of(build)
-
-
-def free(make: Callable[[], Any], **coords: Any) -> pm.Model:
-    return model_of(lambda *_: make(), **coords)
-
-
-MODELS: Mapping[str, Callable[[], pm.Model]] = {
-    **{f.__name__: lambda f=f: observed(f) for f in (operator.add, operator.sub, operator.mul, operator.truediv)},
-    **{f"pt.{f.name}": lambda f=f: observed(f) for f in (pt.maximum, pt.minimum)},
-    "b - a": lambda: observed(lambda a, b: b - a),
-    "rows": lambda: observed(lambda a, b: pt.stack([[a, b], [b, b]]).sum(axis=0)),
-    "columns": lambda: observed(lambda a, b: pt.stack([[a, b], [b, b]]).sum(axis=1)),
-    "dot": lambda: observed(lambda a, b: pt.stack([a, b]) @ pt.stack([b, 1])),
-    # of no diagonal matrix, for which PyTensor 3 knows that the two are one
-    "custom 1": lambda: custom(1.0),
-    "custom 2": lambda: custom(2.0),
-    "function 1": lambda: by_function(1.0),
-    "function 2": lambda: by_function(2.0),
-    "inner exp": lambda: inner_graph(pt.exp),
-    "inner sin": lambda: inner_graph(pt.sin),
-    "scan 1": lambda: repeated(lambda x: x + 1),
-    "scan 2": lambda: repeated(lambda x: x * 2),
-    "op 1": lambda: model_of(lambda a, b: pm.Potential("p", Scaled(1.0)(pt.stack([a, b])).sum())),
-    "op 2": lambda: model_of(lambda a, b: pm.Potential("p", Scaled(2.0)(pt.stack([a, b])).sum())),
-    "op 3": lambda: model_of(lambda a, b: pm.Potential("p", ScaledOtherwise(1.0)(pt.stack([a, b])).sum())),
-    "two terms": lambda: model_of(lambda a, b: [pm.Potential("p", a), pm.Potential("q", b)]),
-    "other order": lambda: model_of(lambda a, b: [pm.Potential("q", b), pm.Potential("p", a)]),
-    "deterministic": lambda: model_of(lambda a, b: pm.Deterministic("d", a + b)),
-    "another name": lambda: model_of(lambda a, b: pm.Deterministic("e", a + b)),
-    "data": lambda: with_data((1.0, 2.0)),
-    "data, one number": lambda: with_data((1.0, 2.5)),
-    "data of another name": lambda: with_data((1.0, 2.0), second=True),
-    "observed": lambda: free(lambda: pm.Normal("y", observed=1.0)),
-    "observed otherwise": lambda: free(lambda: pm.Normal("y", observed=-0.0)),
-    "free": lambda: free(lambda: pm.Normal("y")),
-    "start": lambda: free(lambda: pm.Normal("y", initval=0.5)),
-    "start of the prior": lambda: free(lambda: pm.Normal("y", initval="prior")),
-    "spread": lambda: free(lambda: pm.Normal("y", 0, 2)),
-    "scale": lambda: free(lambda: pm.HalfNormal("y")),
-    "scale without transform": lambda: free(lambda: pm.HalfNormal("y", default_transform=None)),
-    "ordered": lambda: free(
-        lambda: pm.Normal("y", shape=2, initval=[0.0, 1.0], transform=pm.distributions.transforms.ordered)
-    ),
-    "two": lambda: free(lambda: pm.Normal("y", shape=2)),
-    "dims": lambda: free(lambda: pm.Normal("y", dims="two"), **TWO),
-    "coords": lambda: free(lambda: pm.Normal("y", dims="two"), two=["a", "c"]),
-    "unused dims": lambda: free(lambda: pm.Normal("y", shape=2), **TWO),
+question = partial(outer({factor}), settings={settings})
+"""
+AS_TYPED = {
+    "sd": "1.0",
+    "power": "2",
+    "sign": "+",
+    "list": "[1, 2][0]",
+    "mean": "0.0",
+    "function": "exp",
+    "factor": "3",
+    "settings": "{'a': [1.0]}",
+}
+OTHER = {
+    "sd": "1.5",
+    "power": "3",
+    "sign": "-",
+    "list": "[1, 3][0]",
+    "mean": "-0.0",
+    "function": "sin",
+    "factor": "4",
+    "settings": "{'a': [2.0]}",
 }
 
 
-@cache
-def keys_of_models() -> dict[str, str]:
-    return {name: module._key(make(), SETTINGS) for name, make in MODELS.items()}
+def typed(file: str = "<cell>", **changed: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(TYPED.format_map(AS_TYPED | changed), file, "exec"), names)
+    found: Callable[..., Any] = names["question"]
+    return found
+
+
+def values() -> dict[str, Any]:
+    """One of every kind of value."""
+    return {
+        "typed": typed(f"/tmp/kernel_{os.getpid()}.py"),
+        "data": word_pair_data(*two_samples()),
+        "table": pd.DataFrame({"word": ["a", "b"], "count": [1, 2]}),
+        "study": xr.Dataset({"report": ("response", [0.5, 0.25])}, attrs={"name": "x"}),
+        "set": {"a", "b", "c"},
+        "masked": np.ma.masked_equal([1, 2], 2),
+        "objects": np.array(["a", None], dtype=object),
+        "model": kept.numbers_of(normal_model()),
+    }
+
+
+def digests() -> dict[str, str]:
+    return {name: content_digest(value) for name, value in values().items()}
 
 
 @pytest.fixture
@@ -168,67 +104,81 @@ def draw(drawn: list[int]) -> Callable[[], InferenceData]:
     return one
 
 
-def test_a_kept_fit_is_taken_as_it_was(tmp_path: Path, draw: Callable[[], InferenceData], drawn: list[int]) -> None:
-    with keep_fits(tmp_path / "fits"):
-        first, again = (kept(normal_model(), SETTINGS, draw) for _ in range(2))
+def test_a_kept_fit_is_taken_as_it_was_and_only_where_all_is_the_same(
+    tmp_path: Path, draw: Callable[[], InferenceData], drawn: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(purpose: str = "tvd", of: Any = (1.0, {"draws": 5}), question: Any = None) -> InferenceData:
+        with kept.keep_fits(tmp_path / "fits", question):
+            return kept.posterior(purpose, of=of, draw=draw)
+
+    first, again = fit(), fit()
     assert len(drawn) == 1
     for name in ("posterior", "sample_stats"):
         assert group(first, name).identical(group(again, name))
         # sums go through variables in their order
         assert list(group(first, name)) == list(group(again, name))
+    others = ({"of": (1.5, {"draws": 5})}, {"of": (1.0, {"draws": 6})})
+    for number, changed in enumerate(({"purpose": "ard"}, *others, {"question": typed().func}), start=2):  # type: ignore[attr-defined]
+        fit(**changed)
+        fit(**changed)
+        assert len(drawn) == number
+    monkeypatch.setattr(kept, "environment", lambda: "another version of a package")
+    fit()
+    assert len(drawn) == 6
 
 
-def test_no_two_models_share_a_key_and_a_model_built_again_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = keys_of_models()
-    for name, key in found.items():
-        assert [other for other in found if found[other] == key] == [name]
-    assert keys_of_models.__wrapped__() == found
-    assert module._key(normal_model(), {**SETTINGS, "seed": 2}) != module._key(normal_model(), SETTINGS)
-    before = module._key(normal_model(), SETTINGS)
-    monkeypatch.setattr(module, "environment", lambda: "another version of a package")
-    assert module._key(normal_model(), SETTINGS) != before
+@pytest.mark.parametrize("name", OTHER)
+def test_a_changed_prior_or_likelihood_of_a_user_never_finds_the_old_fit(name: str) -> None:
+    assert content_digest(typed(**{name: OTHER[name]})) != content_digest(typed())
+    # the same cell in another session
+    assert content_digest(typed("/tmp/ipykernel_17/other.py")) == content_digest(typed())
 
 
-def test_a_written_density_counts_with_its_start_its_jitter_and_what_its_functions_hold() -> None:
-    data = word_pair_data(*two_samples())
-    density, other, again = (word_pair_density(data, pooled=pooled) for pooled in (False, True, False))
-    changed = [
-        density,
-        other,
-        replace(density, start=density.start + 1),
-        replace(density, jitter=0.5),
-        replace(density, function=other.expand),
-        replace(density, expand=lambda x, **_: {"tvd": x}),
-    ]
-    keys = [module._key(word_pair_model(data), {"density": one}, by_model=False) for one in (*changed, again)]
-    assert keys[-1] == keys[0]
-    assert len(set(keys)) == len(changed)
+def test_numbers_of_a_model_are_its_data_answers_and_constants() -> None:
+    def numbers(constant: float = 1.0, data: float = 2.0, answer: float = 3.0, name: str = "y", who: str = "a") -> str:
+        with pm.Model(coords={"who": [who]}) as model:
+            used, unused = pm.Data("used", [1.0]), pm.Data("unused", [data])
+            assert unused is not used
+            pm.Normal(name, pm.Normal("mean", constant) * used, observed=[answer], dims="who")
+        return content_digest(kept.numbers_of(model))
+
+    changes: list[dict[str, Any]] = [{}, {"constant": 1.5}, {"data": 1.0}, {"answer": 2.0}, {"name": "z"}, {"who": "b"}]
+    assert len({numbers(**one) for one in changes}) == len(changes)
+    assert numbers() == numbers()
 
 
 def test_what_cannot_be_told_surely_is_not_kept(
     tmp_path: Path, draw: Callable[[], InferenceData], drawn: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def read(x: Any) -> Any:
-        return float(Path("factor.txt").open().read()) * x if open("factor.txt") else x  # noqa: PTH123
+    class Prior:
+        def sd(self) -> float:
+            return 1.0
 
-    operation = wrap_py(itypes=[pt.dscalar], otypes=[pt.dscalar])(read)
-    with keep_fits(tmp_path):
-        for _ in range(2):
-            kept(model_of(lambda a, _: pm.Potential("p", operation(a))), SETTINGS, draw)
-    assert len(drawn) == 2
+    def reads() -> str:
+        return open("prior.txt").read()  # noqa: PTH123
+
+    loop: list[Any] = []
+    loop.append(value for value in loop)
+    with kept.keep_fits(tmp_path):
+        for of in (Prior(), reads, loop, partial(reads), lambda: Prior().sd()):
+            for _ in range(2):
+                kept.posterior("tvd", of=of, draw=draw)
+            with pytest.raises(UnsureError):
+                content_digest(of)
+    assert len(drawn) == 10
     assert not list(tmp_path.iterdir())
-    assert "is not kept" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("is not kept") == 10
 
 
 def test_no_damaged_file_changes_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rng, model, right, drawn = np.random.default_rng(1), normal_model(), stand_in_posterior(normal_model()), []
+    rng, right, drawn = np.random.default_rng(1), stand_in_posterior(normal_model()), []
 
     def draw() -> InferenceData:
         drawn.append(1)
         return right
 
-    with keep_fits(tmp_path):
-        kept(model, SETTINGS, draw)
+    with kept.keep_fits(tmp_path):
+        kept.posterior("tvd", of=(), draw=draw)
         for case in range(45):
             (path,) = tmp_path.iterdir()
             content = bytearray(path.read_bytes())
@@ -243,7 +193,7 @@ def test_no_damaged_file_changes_a_number(tmp_path: Path, capsys: pytest.Capture
             path.write_bytes(content)
             capsys.readouterr()
             drawn.clear()
-            found = kept(model, SETTINGS, draw)
+            found = kept.posterior("tvd", of=(), draw=draw)
             assert group(found, "posterior").equals(group(right, "posterior"))
             assert len(drawn) == damaged
             assert capsys.readouterr().err.count("cannot be read and is made again") == damaged
@@ -259,18 +209,17 @@ def test_a_full_disk_stops_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage, "save_posterior", full)
-    with keep_fits(tmp_path):
-        kept(normal_model(), SETTINGS, draw)
+    with kept.keep_fits(tmp_path):
+        kept.posterior("tvd", of=(), draw=draw)
     assert "cannot be kept for another run: [Errno 28] No space left on device" in capsys.readouterr().err
 
 
 @pytest.mark.subprocess
 def test_another_process_finds_every_key(tmp_path: Path) -> None:
     own = Path(__file__)
-    script = (
-        f"import sys; sys.path.insert(0, {str(own.parent)!r}); import {own.stem} as its; print(its.keys_of_models())"
-    )
+    script = f"import sys; sys.path.insert(0, {str(own.parent)!r}); import {own.stem} as its; print(its.digests())"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     arguments = [sys.executable, "-c", script]
     found = subprocess.run(arguments, env=environment, check=True, capture_output=True, text=True, timeout=300)
-    assert found.stdout.strip() == str(keys_of_models())
+    assert found.stdout.strip() == str(digests())
+    assert len(set(digests().values())) == len(values())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytest
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior import sbc
 from shannon_game.inference.posterior.sbc import (
     JOINT_LOG_LIKELIHOOD,
     SbcModel,
@@ -137,3 +139,32 @@ def test_fits_see_their_own_data_and_can_be_resumed(tmp_path: Path, seed_offset:
         run_sbc(NORMAL, 1, path=path, settings=SbcSettings(n_ranked=10))
     with pytest.raises(InputError, match="slope"):
         sbc_rows({"fit": 0, "seed": 0}, model=SbcModel("other", normal_model, ("slope",)), settings=SHORT)
+
+
+def test_a_model_typed_at_a_prompt_goes_on_or_begins_anew_and_is_never_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitted: list[str] = []
+
+    def rows(task: Any, *, model: SbcModel, settings: SbcSettings) -> list[dict[str, Any]]:
+        fitted.append(model.key)
+        return [{"rank": 1}]
+
+    monkeypatch.setattr(sbc, "sbc_rows", rows)
+
+    def run(sd: str, *, set_aside: bool = False) -> int:
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(f"SD = {sd}\ndef build():\n    return SD", names)
+        before = len(fitted)
+        model = SbcModel("typed", names["build"], ("mean",))
+        run_sbc(model, 2, path=tmp_path / "ranks.jsonl", settings=SHORT, set_aside=set_aside)
+        return len(fitted) - before
+
+    assert [run("1.0"), run("1.0")] == [2, 0]
+    with pytest.raises(InputError, match="other settings"):
+        run("2.0")
+    assert run("2.0", set_aside=True) == 2
+    # nothing says what it holds
+    assert [run("(one for one in [1.0])"), run("(one for one in [1.0])")] == [2, 2]
+    assert capsys.readouterr().err.count("begin anew") == 2
+    assert len(list(tmp_path.iterdir())) == 4
