@@ -52,13 +52,7 @@ from shannon_game.experiments.harness.process import Terminated, keep_streams, t
 from shannon_game.experiments.harness.registry import to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.harness.resume import (
-    JobIdentity,
-    done_before,
-    fits_folder,
-    job_identity,
-    take_over,
-)
+from shannon_game.experiments.harness.resume import JobIdentity, done_before, job_identity, take_over
 from shannon_game.experiments.harness.tables import print_table
 from shannon_game.experiments.studies.public_data import with_public_folders
 from shannon_game.inference.manifest import FITS, remove_scratch, scratch
@@ -263,7 +257,7 @@ def _run(
             job = replace(job, study=study, settings=settings_with_pseudonyms(job.settings, key))
         prepared = time.perf_counter()
         log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
-        with keep_fits(fits_folder(folder, identity), job.experiment):
+        with keep_fits(folder / FITS, job.experiment, of=identity):
             result = job.run()
         done = time.perf_counter()
         log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)

@@ -7,16 +7,14 @@ every file below a folder, is known by its content if it is small, else by its s
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from shannon_game.estimators.code_identity import sampler_versions
 from shannon_game.estimators.content import file_sha256
 from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
 from shannon_game.experiments.harness.registry import leaves
@@ -83,12 +81,6 @@ def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
     )
     reason = next((text for holds, text in reasons if holds), "")
     return not reason, reason
-
-
-def fits_folder(folder: Path, identity: JobIdentity) -> Path:
-    """Where a run keeps its finished fits until it ends."""
-    known = [*asdict(identity).items(), sampler_versions()]
-    return folder / FITS / hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def take_over(folder: Path, identity: JobIdentity) -> Path | None:

@@ -28,11 +28,11 @@ _place: ContextVar[tuple[Path, Any] | None] = ContextVar("place", default=None)
 
 
 @contextmanager
-def keep_fits(folder: Path | None, question: Callable[..., Any] | None = None) -> Iterator[None]:
-    """Keep in a folder what a question samples inside the block, and take from there what it sampled before."""
-    # the hash of the code has those of this project
+def keep_fits(folder: Path | None, question: Callable[..., Any] | None = None, *, of: Any = None) -> Iterator[None]:
+    """Keep in a folder what a question, `of` some data and settings, samples inside the block, or sampled before."""
+    # the hash of the code has the questions of this project
     code = None if question is None or own_packages(question.__module__) else unwrap(question)
-    token = _place.set(None if folder is None else (folder, code))
+    token = _place.set(None if folder is None else (folder, [code, of]))
     try:
         yield
     finally:

@@ -15,15 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from shannon_game.estimators.code_identity import code_hash
 from shannon_game.experiments.harness import outputs
 from shannon_game.experiments.harness.outputs import JobStatus, write_status
-from shannon_game.experiments.harness.resume import (
-    JobIdentity,
-    content_hash,
-    done_before,
-    fits_folder,
-    job_identity,
-    take_over,
-)
-from shannon_game.inference.manifest import manifest_of
+from shannon_game.experiments.harness.resume import JobIdentity, content_hash, done_before, job_identity, take_over
+from shannon_game.inference.manifest import FITS, manifest_of
 from shannon_game.inference.own_folder import release, take
 from tests.experiments.command import run
 
@@ -184,9 +177,8 @@ def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
 def stopped(folder: Path, identity: JobIdentity, status: str = "interrupted") -> Path:
     folder.mkdir()
     (folder / "replicates.jsonl").write_text("rows")
-    fit = fits_folder(folder, identity)
-    fit.mkdir(parents=True)
-    (fit / "one.nc").write_text("draws")
+    (folder / FITS).mkdir()
+    (folder / FITS / "one.nc").write_text("draws")
     write_status(folder, JobStatus(status, "perplexity", (), started="", **asdict(identity)))  # type: ignore[arg-type]
     return folder
 
@@ -197,7 +189,7 @@ def test_a_run_goes_on_with_what_the_same_run_left(tmp_path: Path, cfg: DictConf
     new = tmp_path / "09-00"
     new.mkdir()
     assert take_over(new, identity) == left
-    assert (fits_folder(new, identity) / "one.nc").read_text() == "draws"
+    assert (new / FITS / "one.nc").read_text() == "draws"
     assert (new / "replicates.jsonl").read_text() == "rows"
     assert take_over(new, identity) is None
 
