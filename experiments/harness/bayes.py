@@ -141,8 +141,8 @@ def draw_posterior(
     arguments = {**settings.sampler.arguments, "seed": sampler_seed(settings.seed, purpose)}
     arguments["draws"] *= times_draws
     arguments["target_accept"] = target_accept or arguments["target_accept"]
-    numbers = kept.numbers_of(model.model if isinstance(model, CompiledModel) else model)
-    return kept.posterior(purpose, of=[numbers, arguments], draw=lambda: sample(model, **arguments))
+    program = model.model if isinstance(model, CompiledModel) else model
+    return kept.posterior(purpose, program, of=arguments, draw=lambda: sample(model, **arguments))
 
 
 def fit_model(settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str) -> Fit:

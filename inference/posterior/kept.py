@@ -2,7 +2,7 @@
 
 A kept fit is found again by the version of the package, the name of the question, the data's bytes and the settings::
 
-    idata = kept.posterior("human_loss", of=[kept.numbers_of(model), settings], draw=lambda: sample(model))
+    idata = kept.posterior("human_loss", model, of=settings, draw=lambda: sample(model))
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ def keep_fits(folder: Path | None, question: Callable[..., Any] | None = None, *
         _place.reset(token)
 
 
-def posterior(purpose: str, *, of: Any, draw: Callable[[], InferenceData]) -> InferenceData:
+def posterior(
+    purpose: str, model: pm.Model | None = None, *, of: Any, draw: Callable[[], InferenceData]
+) -> InferenceData:
     """Give the posterior that the folder of :func:`keep_fits` has for a purpose, else draw and keep it.
 
-    `purpose` names the fit in its question. `of` is all besides the question's code that decides the draws: data,
-    settings, seed, functions of a user's.
+    `purpose` names the fit in its question. `of` is all besides the question's code and the numbers of `model` that
+    decides the draws: settings, seed, other data, functions of a user's.
     """
     place = _place.get()
     if place is None:
@@ -51,7 +53,8 @@ def posterior(purpose: str, *, of: Any, draw: Callable[[], InferenceData]) -> In
     folder, question = place
     try:
         code = code_hash("shannon_game.estimators", "shannon_game.models", "shannon_game.inference")
-        key = content_digest([environment(), code, question, purpose, of])[:32]
+        numbers = [] if model is None else numbers_of(model)
+        key = content_digest([environment(), code, question, purpose, numbers, of])[:32]
     except Exception as problem:
         say(f"this fit is not kept for another run, as what it is of cannot be told surely: {problem}")
         return draw()
