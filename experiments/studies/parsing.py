@@ -84,9 +84,9 @@ def utf8(content: bytes, source: object, field: object = None) -> str:
     return text
 
 
-def json_records(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
+def json_records(content: bytes | str, source: object) -> Iterator[tuple[str, Any]]:
     """Place ("line 3", "record 2") and value of each record: JSON lines, lists of objects in them, or one list."""
-    text = utf8(content, source)
+    text = content if isinstance(content, str) else utf8(content, source)
     # not splitlines: a token may be a line separator of Unicode
     lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     whole = bool(lines) and lines[0][1].lstrip()[0] == "[" and any(line.lstrip()[0] != "[" for _, line in lines)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.inference.posterior.sbc import Design, SbcModel
 from shannon_game.inference.settings import from_numbers
 from shannon_game.models.bets.recalibration import recalibration_model
@@ -33,9 +33,8 @@ def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | Non
 
 def small_recalibration_design(n_participants: int, n_answers: int, n_named: int = 4) -> RecalibrationData:
     """Bets of an imagined study: stakes from timid to bold, mixed with what knows something else."""
-    for name, value in (("n_participants", n_participants), ("n_items", n_answers), ("n_named", n_named)):
-        if value < 1:
-            raise InputError(f"is {value}, should be at least 1", source="recalibration design", field=name)
+    sizes = {"n_participants": n_participants, "n_items": n_answers, "n_named": n_named}
+    check_numbers(sizes, "recalibration design", at_least=1)
     # one design whatever the seed of a run: it is no part of what is calibrated
     rng = np.random.default_rng(0)
     size, n_cells = n_participants * n_answers, n_named + 1

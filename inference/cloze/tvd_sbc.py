@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.inference.posterior.sbc import Design, SbcModel
 from shannon_game.models.cloze.tvd import (
     PARAMETERS,
@@ -33,9 +33,7 @@ def tvd(_study: xr.Dataset, design: Design) -> SbcModel:
 
 def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None = None) -> SbcModel:
     """Two samples of words in each of some contexts, pooled."""
-    for name, value in (("n_items", n_contexts), ("n_answers", n_answers)):
-        if value < 1:
-            raise InputError(f"is {value}, should be at least 1", source="tvd design", field=name)
+    check_numbers({"n_items": n_contexts, "n_answers": n_answers}, "tvd design", at_least=1)
     p, every = priors or WordPairPriors(), range(len(PARAMETERS))
     answers = np.full(n_contexts, float(n_answers))
     context = np.arange(n_contexts)

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import norm
 
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.inference.posterior.sbc import Design, SbcModel
 from shannon_game.inference.settings import from_numbers
 from shannon_game.models.guesses.accuracy import accuracy_model
@@ -36,9 +36,8 @@ def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> Sb
 
 def small_accuracy_design(n_participants: int, n_documents: int, n_guesses: int) -> AccuracyData:
     """Guesses of an imagined study, all wrong: everybody reads every second document, and gives `n_guesses` in each."""
-    for name, value in (("n_participants", n_participants), ("n_items", n_documents), ("n_pairs", n_guesses)):
-        if value < 1:
-            raise InputError(f"is {value}, should be at least 1", source="accuracy design", field=name)
+    sizes = {"n_participants": n_participants, "n_items": n_documents, "n_pairs": n_guesses}
+    check_numbers(sizes, "accuracy design", at_least=1)
     per_person = (n_documents + 1) // 2
     person = np.repeat(np.arange(n_participants), per_person)
     turn = np.tile(np.arange(per_person), n_participants)

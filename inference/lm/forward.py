@@ -189,6 +189,45 @@ def reduce_last(
     reduce_log_probs(model, trees, wanted, by_sequence, progress=progress)
 
 
+def query(
+    model: LanguageModel,
+    sequences: Sequence[Sequence[int]],
+    asked: Sequence[Sequence[int]],
+    sets: Sequence[NDArray[np.int64]] = (),
+    *,
+    best: NDArray[np.int64] | None = None,
+    branching: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+    """Ln probabilities after each sequence: of the tokens asked for, and of sets of tokens, shape (sequence, set).
+
+    `best` is filled with the most probable token after each sequence.
+    """
+    import torch  # noqa: PLC0415
+
+    on_device = [torch.from_numpy(tokens).to(model.device) for tokens in sets]
+    gathered = [np.zeros(len(tokens)) for tokens in asked]
+    mass = np.full((len(sequences), len(sets)), -np.inf)
+
+    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        if best is not None:
+            best[at] = log_probs.argmax(dim=-1).cpu().numpy()
+        for column, tokens in enumerate(on_device):
+            if len(tokens):
+                mass[at, column] = log_probs[:, tokens].logsumexp(dim=-1).cpu().numpy()
+        sizes = [len(asked[i]) for i in at]
+        if not sum(sizes):
+            return
+        row = torch.from_numpy(np.repeat(np.arange(len(at)), sizes)).to(log_probs.device)
+        token = torch.tensor([token for i in at for token in asked[i]], device=log_probs.device)
+        values = log_probs[row, token].cpu().numpy().astype(np.float64)
+        for i, some in zip(at, np.split(values, np.cumsum(sizes)[:-1]), strict=True):
+            gathered[i] = some
+
+    reduce_last(model, sequences, reduce, branching=branching, progress=progress)
+    return gathered, mass
+
+
 def asked_log_probs(
     model: LanguageModel,
     asked: Mapping[tuple[int, ...], Iterable[int]],
@@ -197,23 +236,12 @@ def asked_log_probs(
     progress: Callable[[int], None] | None = None,
 ) -> tuple[dict[tuple[tuple[int, ...], int], float], dict[tuple[int, ...], int]]:
     """Log-probabilities of tokens after sequences, by both; and the most probable token after each sequence."""
-    import torch  # noqa: PLC0415
-
-    sequences = list(asked)
-    tokens_of = [sorted(tokens) for tokens in asked.values()]
-    found: dict[tuple[tuple[int, ...], int], float] = {}
-    best: dict[tuple[int, ...], int] = {}
-
-    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        best.update(zip((sequences[i] for i in at), log_probs.argmax(dim=-1).tolist(), strict=True))
-        row = np.repeat(np.arange(len(at)), [len(tokens_of[i]) for i in at])
-        pairs = [(sequences[i], token) for i in at for token in tokens_of[i]]
-        wanted = torch.tensor([token for _, token in pairs], dtype=torch.int64, device=log_probs.device)
-        values = log_probs[torch.from_numpy(row).to(log_probs.device), wanted]
-        found.update(zip(pairs, values.tolist(), strict=True))
-
-    reduce_last(model, sequences, reduce, branching=branching, progress=progress)
-    return found, best
+    tokens_of = {sequence: sorted(tokens) for sequence, tokens in asked.items()}
+    best = np.zeros(len(asked), dtype=np.int64)
+    found, _ = query(model, [*asked], [*tokens_of.values()], best=best, branching=branching, progress=progress)
+    pairs = [(sequence, token) for sequence, tokens in tokens_of.items() for token in tokens]
+    logprob = dict(zip(pairs, (value for values in found for value in values.tolist()), strict=True))
+    return logprob, dict(zip(asked, best.tolist(), strict=True))
 
 
 def _states(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.decoding import Decoding, decoded_probabilities
 from shannon_game.inference.lm.forward import reduce_last, with_bos
@@ -80,11 +81,8 @@ def sample_words(
     >>> [found.n_no_start + found.n_too_long + len(found.words) for found in drawn]
     [5, 5]
     """
-    for field, value in (("n_samples", n_samples), ("max_tokens", max_tokens)):
-        if value < 1:
-            raise InputError(f"is {value}, should be at least 1", field=field)
-    if seed < 0:
-        raise InputError(f"is {seed}, should be at least 0", field="seed")
+    check_numbers({"n_samples": n_samples, "max_tokens": max_tokens}, at_least=1)
+    check_numbers({"seed": seed}, at_least=0)
     if start not in {" ", ""}:
         raise InputError(f"is {start!r}, should be a space or nothing", field="start")
     vocab = vocabulary(model, boundary=boundary)

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.forward import reduce_last, with_bos
+from shannon_game.inference.lm.forward import query, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.vocabulary import Vocabulary, boundary_at, vocabulary
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64
@@ -190,11 +190,11 @@ def _start_mass(
 ) -> NDArray[np.float64]:
     """Ln of the probability that a word begins: with one token, or with a space and then a word's first byte."""
     if not start:
-        return _query(model, contexts, [[]] * len(contexts), [vocab.begins])[1][:, 0]
+        return query(model, contexts, [[]] * len(contexts), [vocab.begins])[1][:, 0]
     spaced = [[*context, int(space)] for context in contexts for space in vocab.spaces]
     n_spaces = len(vocab.spaces)
     asked: list[Sequence[int]] = [vocab.spaces.tolist()] * len(contexts) + [[]] * len(spaced)
-    gathered, mass = _query(model, [*contexts, *spaced], asked, [vocab.spaced_begins, vocab.begins])
+    gathered, mass = query(model, [*contexts, *spaced], asked, [vocab.spaced_begins, vocab.begins])
     whole = mass[: len(contexts), 0]
     if not n_spaces:
         return whole
@@ -218,7 +218,7 @@ def _own_mass(
                 asked.update(_crossing(vocab, way[position:]).tolist())
     keys = list(sequences)
     lists = [sorted(asked) for asked in sequences.values()]
-    gathered, mass = _query(model, keys, lists, [vocab.ends])
+    gathered, mass = query(model, keys, lists, [vocab.ends])
     found = {
         key: (dict(zip(asked, values.tolist(), strict=True)), float(ends))
         for key, asked, values, ends in zip(keys, lists, gathered, mass[:, 0], strict=True)
@@ -269,7 +269,7 @@ def _all_mass(
         ]
         asked = [[*(token for token, _ in some), *crossing] for some, crossing in zip(nexts, crossings, strict=True)]
         sequences = [(*task.context, *tokens) for _, tokens, _, _ in frontier]
-        gathered, mass = _query(model, sequences, asked, [vocab.ends])
+        gathered, mass = query(model, sequences, asked, [vocab.ends])
         grown: list[tuple[int, tuple[int, ...], int, float]] = []
         for (w, tokens, written, path), some, values, ends in zip(frontier, nexts, gathered, mass[:, 0], strict=True):
             if written == len(texts[w]):
@@ -288,33 +288,3 @@ def _all_mass(
 def _nexts(vocab: Vocabulary, rest: bytes) -> list[tuple[int, int]]:
     """Tokens that write the beginning of what is left of a word, with the number of bytes that they write."""
     return [(token, size) for size in range(1, len(rest) + 1) for token in vocab.by_bytes.get(rest[:size], ())]
-
-
-def _query(
-    model: LanguageModel,
-    sequences: Sequence[Sequence[int]],
-    asked: Sequence[Sequence[int]],
-    sets: Sequence[NDArray[np.int64]],
-) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """Ln probabilities after each sequence: of the tokens asked for, and of sets of tokens, shape (sequence, set)."""
-    import torch  # noqa: PLC0415
-
-    on_device = [torch.from_numpy(tokens).to(model.device) for tokens in sets]
-    gathered = [np.zeros(len(tokens)) for tokens in asked]
-    mass = np.full((len(sequences), len(sets)), -np.inf)
-
-    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        for column, tokens in enumerate(on_device):
-            if len(tokens):
-                mass[at, column] = log_probs[:, tokens].logsumexp(dim=-1).cpu().numpy()
-        sizes = [len(asked[i]) for i in at]
-        if not sum(sizes):
-            return
-        row = torch.from_numpy(np.repeat(np.arange(len(at)), sizes)).to(model.device)
-        token = torch.tensor([token for i in at for token in asked[i]], device=model.device)
-        values = log_probs[row, token].cpu().numpy().astype(np.float64)
-        for i, some in zip(at, np.split(values, np.cumsum(sizes)[:-1]), strict=True):
-            gathered[i] = some
-
-    reduce_last(model, sequences, reduce)
-    return gathered, mass

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, poisson
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -39,9 +40,7 @@ def ecdf_band(n_fits: int, n_ranked: int, probability: float = 0.95) -> EcdfBand
     asked for. That probability is exact, not simulated: the counts are those of a Poisson process given its
     total, so that they follow from i to i + 1 by one convolution.
     """
-    for name, value in (("n_fits", n_fits), ("n_ranked", n_ranked)):
-        if value < 1:
-            raise InputError(f"is {value}, should be at least 1", field=name)
+    check_numbers({"n_fits": n_fits, "n_ranked": n_ranked}, at_least=1)
     if not 0 < probability < 1:
         raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
     tails = _tail_probabilities(n_fits, n_ranked)

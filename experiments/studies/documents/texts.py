@@ -20,7 +20,7 @@ from shannon_game.experiments.harness.result import loader, of_frames
 from shannon_game.experiments.studies.documents.regions import Spans, delimited, is_delimiter, regions_of_columns
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import Note, decoded, parse_json, shown
+from shannon_game.experiments.studies.parsing import Note, decoded, json_records, shown
 from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, known_encoding, read_table
 from shannon_game.inference.settings import Settings, UserPath
@@ -244,21 +244,18 @@ def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[st
 
 def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> list[Document]:
     # the line ends of the file itself are no part of any text
-    lines = re.split("\r\n?|\n", _text(content, path, settings, Counter()))
+    text = re.sub("\r\n?", "\n", _text(content, path, settings, Counter()))
+    # the last line ends with a line end as all do; other empty lines are worth a word
+    if empty := sum(not line.strip() for line in text.split("\n")[:-1]):
+        notes["empty lines, skipped"] = empty
     documents = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            # the last line ends with a line end as all do; other empty lines are worth a word
-            if number < len(lines):
-                notes["empty lines, skipped"] += 1
-            continue
-        record = parse_json(line, path, f"line {number}")
-        where = f"{path}, line {number}"
+    for place, record in json_records(text, path):
+        where = f"{path}, {place}"
         if not isinstance(record, dict):
             raise InputError(f"is {shown(record)}, should be an object with a text", source=where)
         given = {name: getattr(settings, f"{name}_field") for name in _FIELDS}
         found = {name: _field(record, field, f"{name}_field", where) for name, field in given.items() if field}
-        name = found.get("id", f"{path.name}:{number}")
+        name = found.get("id", f"{path.name}:{place.removeprefix('line ')}")
         documents.append(Document(name, found["text"], found.get("split", ALL), group=found.get("group")))
     return documents
 
