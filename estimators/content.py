@@ -167,6 +167,8 @@ def _is_fixed(module: str) -> bool:
     top = module.partition(".")[0]
     if own_packages(module) or top in sys.stdlib_module_names:
         return True
+    if top == "__main__":  # a notebook's, whatever file started it
+        return False
     file = getattr(sys.modules.get(top), "__file__", None)
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return file is not None and (

@@ -16,6 +16,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 
+from shannon_game.estimators import content
 from shannon_game.estimators.cloze.examples import two_samples
 from shannon_game.estimators.content import UnsureError, content_digest
 from shannon_game.inference.examples import normal_model, stand_in_posterior
@@ -134,6 +135,19 @@ def test_a_changed_prior_or_likelihood_of_a_user_never_finds_the_old_fit(name: s
     assert content_digest(typed("/tmp/ipykernel_17/other.py")) == content_digest(typed())
 
 
+def test_a_function_of_a_notebook_counts_by_its_code_whatever_file_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "__file__", "/usr/lib/python3/site-packages/ipykernel_launcher.py", raising=False)
+    content._is_fixed.cache_clear()
+    digests = set()
+    for changed in ({}, {"sd": "1.5"}):
+        question = typed(**changed).func  # type: ignore[attr-defined]
+        question.__qualname__ = "question"
+        monkeypatch.setattr(main, "question", question, raising=False)
+        digests.add(content_digest(question))
+    assert len(digests) == 2
+
+
 def test_numbers_of_a_model_are_its_data_answers_and_constants() -> None:
     def numbers(constant: float = 1.0, data: float = 2.0, answer: float = 3.0, name: str = "y", who: str = "a") -> str:
         with pm.Model(coords={"who": [who]}) as model:
@@ -181,16 +195,16 @@ def test_no_damaged_file_changes_a_number(tmp_path: Path, capsys: pytest.Capture
         kept.posterior("tvd", of=(), draw=draw)
         for case in range(45):
             (path,) = tmp_path.iterdir()
-            content = bytearray(path.read_bytes())
-            at = int(rng.integers(len(content)))
+            written = bytearray(path.read_bytes())
+            at = int(rng.integers(len(written)))
             if case % 3 == 0:
-                content[at] ^= 1 << int(rng.integers(8))
+                written[at] ^= 1 << int(rng.integers(8))
             elif case % 3 == 1:
-                del content[at:]
+                del written[at:]
             else:
-                content[at : at + 64] = bytes(len(content[at : at + 64]))
-            damaged = content != path.read_bytes()
-            path.write_bytes(content)
+                written[at : at + 64] = bytes(len(written[at : at + 64]))
+            damaged = written != path.read_bytes()
+            path.write_bytes(written)
             capsys.readouterr()
             drawn.clear()
             found = kept.posterior("tvd", of=(), draw=draw)
