@@ -19,7 +19,7 @@ GOLD = ("corpus", "human", "oracle1")
 """Gold labels of table 1: the word of the text, people's majority, the majority of half of the people."""
 
 
-class _Distances(column.Row):
+class TvdRow(column.Row, last=ConvergenceRow):
     """One player's distance from people: half of the people first, then every model."""
 
     player: str = column.key("half of the people, or a model", players=True)
@@ -51,21 +51,18 @@ class _Distances(column.Row):
     ece_human_adaptive: float = column.detail("ece_human_fixed in bins of equal numbers")
     ece_oracle1_adaptive: float = column.detail("ece_oracle1_fixed in bins of equal numbers")
     ece_corpus_classwise: float = column.detail("classwise calibration error: right is the word of the text")
-    energy_distance: float | None = column.estimate("energy distance of word vectors: 0 for halves of the people")
-    energy_se: float | None = column.se("energy_distance")
+    energy_distance: float | None = column.estimate(
+        "energy distance of word vectors: 0 for halves of the people", se="energy_se"
+    )
     across: float | None = column.detail("mean distance of vectors across the two")
     known_people: float | None = column.detail("share of people's answers that have a vector")
     known_player: float | None = column.detail("share of the player's words that have a vector")
     n_contexts_bayes: int | None = column.context("contexts of the Bayesian TVD")
     tvd_same_contexts: float | None = column.detail("tvd of those contexts")
-    tvd_bayes: float | None = column.estimate("TVD of the distributions behind the samples: to report", headline=True)
-    tvd_bayes_lower: float | None = column.lower("tvd_bayes")
-    tvd_bayes_upper: float | None = column.upper("tvd_bayes")
+    tvd_bayes: float | None = column.estimate(
+        "TVD of the distributions behind the samples: to report", interval="tvd_bayes_{}", headline=True
+    )
     tvd_bayes_context_width: float | None = column.detail("mean width of the intervals by context")
-
-
-class TvdRow(ConvergenceRow, _Distances):
-    """The columns of convergence come last."""
 
 
 _BINNINGS: tuple[Literal["fixed", "adaptive"], ...] = ("fixed", "adaptive")
