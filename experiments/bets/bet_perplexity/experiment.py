@@ -25,7 +25,6 @@ from shannon_game.experiments.bets.bet_perplexity.rows import (
     rows_of_bets,
     vocab_size_of,
 )
-from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
@@ -76,7 +75,6 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     verdict = {} if found is None else {"recalibration": found.convergence}
     return ExperimentResult(
         table=table,
-        row=BetRow,
         dataset=_dataset(table, participants, bins, found),
         tables={"items": bet_items(study, losses), "participants": participants},
         figures=figures,
@@ -89,7 +87,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
 
 def _table(rows: list[dict[str, Any]], found: Recalibration | None) -> pd.DataFrame:
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if found is None else convergence_columns(found.convergence)
-    table = column.table_of(({"back_off": "", **row, **verdict} for row in rows), BetRow)
+    table = BetRow.table({"back_off": "", **row, **verdict} for row in rows)
     for end in ("", "_lower", "_upper"):
         table[f"perplexity{end}"] = perplexity_of_loss(table[f"loss{end}_nats"])
     return table
@@ -113,7 +111,7 @@ def _participants(
 def _dataset(
     table: pd.DataFrame, participants: pd.DataFrame, bins: pd.DataFrame, found: Recalibration | None
 ) -> xr.Dataset:
-    variables: dict[str, Any] = column.variables_of(table.drop(columns="player"), BetRow.columns, "row")
+    variables: dict[str, Any] = BetRow.variables(table, "row", but=["player"])
     own = participants.drop(columns="participant").add_prefix("participant_")
     variables |= table_variables(own, "participant") | table_variables(bins.add_prefix("bin_"), "bin")
     coords = {"row": table["player"].to_numpy(dtype=object)}

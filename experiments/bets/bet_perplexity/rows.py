@@ -43,9 +43,7 @@ class BetRow(column.Row, last=ConvergenceRow):
     n_items: int = column.context("items")
     n_zero: int = column.context("answers that put nothing on the word that came")
     n_unasked: int = column.context("answers left out: the generator gives no probability")
-    loss_nats: float = column.estimate(
-        "loss per word", unit="nats", se="loss_se_nats", interval="loss_{}_nats", headline=True
-    )
+    loss_nats: float = column.headline("loss per word", unit="nats", se="loss_se_nats", interval="loss_{}_nats")
     perplexity: float = column.estimate("exp(loss)", interval="perplexity_{}")
     reference_loss_nats: float = column.context("the generator's loss on the same answers", unit="nats")
     gap_nats: float = column.estimate(

@@ -28,9 +28,7 @@ class TvdRow(column.Row, last=ConvergenceRow):
     n_samples: float = column.context("the player's samples per context")
     share_failed: float = column.detail("share of a model's samples that failed or are blank")
     share_dropped: float = column.detail("share of a model's samples that are no words")
-    tvd: float = column.estimate(
-        "distance of the samples: beside its baseline only", label="TVD to people", headline=True
-    )
+    tvd: float = column.headline("distance of the samples: beside its baseline only", label="TVD to people")
     se_tvd: float = column.se("tvd", "standard error of tvd, clustered by text")
     tvd_baseline: float = column.beside(
         "tvd", "mean distance of samples of the same sizes from one distribution: its zero"
@@ -59,8 +57,8 @@ class TvdRow(column.Row, last=ConvergenceRow):
     known_player: float | None = column.detail("share of the player's words that have a vector")
     n_contexts_bayes: int | None = column.context("contexts of the Bayesian TVD")
     tvd_same_contexts: float | None = column.detail("tvd of those contexts")
-    tvd_bayes: float | None = column.estimate(
-        "TVD of the distributions behind the samples: to report", interval="tvd_bayes_{}", headline=True
+    tvd_bayes: float | None = column.headline(
+        "TVD of the distributions behind the samples: to report", interval="tvd_bayes_{}"
     )
     tvd_bayes_context_width: float | None = column.detail("mean width of the intervals by context")
 
