@@ -93,8 +93,7 @@ def _rows(study: xr.Dataset, group: str, interval: float) -> list[dict[str, Any]
 
 
 def _pooled(what: str, group: str, source: str, found: PooledMean) -> dict[str, Any]:
-    its = {name: getattr(found, name) for name in ("se", "lower", "upper", "tau", "share_between", "n_studies")}
-    return {"what": what, "group": group, "source": source, "estimate": found.mean, **its}
+    return {"what": what, "group": group, "source": source, "estimate": found.mean, **vars(found)}
 
 
 def _summary(table: pd.DataFrame, units: str, interval: float) -> str:

@@ -73,10 +73,6 @@ class TextPlayersRow(column.Row):
     verdict: str = column.flag("whether the pairs per item are enough", bad={"too few": "‡", "doubtful": "†"})
 
 
-_NAMES = [one.name for one in TextPlayersRow.columns]
-_COMPARED, _ESTIMATED = _NAMES[7:12], _NAMES[12:]
-
-
 @dataclass(frozen=True, eq=False)
 class Played:
     """One model in one way, with studies of its answers: on the game's eleven values, and exact."""
@@ -186,8 +182,7 @@ def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none"
     if study is None:
         return row | {"verdict": "no answer"}
     found = estimate_perplexity(study, HUMAN)
-    its = (found, found.gap, found.gap.diagnostics)
-    return row | {name: next(getattr(each, name) for each in its if hasattr(each, name)) for name in _ESTIMATED}
+    return {**vars(found.gap.diagnostics), **vars(found.gap), **vars(found), **row}
 
 
 def _references(study: xr.Dataset, pairs: Pairs) -> list[dict[str, Any]]:
@@ -211,11 +206,11 @@ def _belief_rows(study: xr.Dataset, pairs: Pairs, player: str, believed: FloatAr
 
 def _text_rows(one: Played, pairs: Pairs) -> list[dict[str, Any]]:
     more = {
+        **vars(one.compared),
         "n_pairs": pairs.n_asked,
         "n_questions": pairs.n_asked * len(ORDERS),
         "n_unreadable": sum(one.unreadable.values()),
         "position_bias_nats": one.bias_nats,
-        **{name: getattr(one.compared, name) for name in _COMPARED},
     }
     studies = {"none": one.exact} | ({"interface": one.study} if one.said.way != VERBALISED else {})
     return [_row(its, one.player, one.said.way, rounding, **more) for rounding, its in studies.items()]
