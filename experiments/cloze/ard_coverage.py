@@ -13,6 +13,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Ask, Set
 from shannon_game.experiments.cloze.ard.figures import predictor_label
 from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import Series, forest
 from shannon_game.experiments.harness.marks import named
@@ -23,6 +24,20 @@ from shannon_game.inference.cloze.ard_sbc import ard_sbc, interval_coverage
 from shannon_game.inference.posterior.sbc_bands import judge_ranks
 from shannon_game.inference.settings import Count, Names, Probability
 from shannon_game.models.cloze.ard_data import ArdData
+
+
+class ArdCoverageRow(column.Row):
+    """One quantity of the model."""
+
+    quantity: str = column.key("quantity")
+    n_fits: int = column.context("data sets drawn and fitted")
+    coverage: float = column.headline("share of intervals that hold the truth", se="coverage_se")
+    right: bool = column.flag("whether the coverage is in experiment.accepted", bad={"False": "†"})
+    rank_mean: float = column.detail("mean rank of the truth, from 0 to 1")
+    p_value: float = column.detail("of ranks as far from uniform")
+    inside_band: bool = column.flag("whether the ranks are in their own 95% band", bad={"False": "‡"})
+    ess_median: float = column.detail("median effective sample size")
+    n_unconverged: int = column.detail("fits that did not converge")
 
 
 class ArdCoverageSettings(RelevanceSettings, RankedSettings):
@@ -56,14 +71,9 @@ class ArdCoverageSettings(RelevanceSettings, RankedSettings):
         return self
 
 
-@experiment(ArdCoverageSettings)
+@experiment(ArdCoverageSettings, row=ArdCoverageRow)
 def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> ExperimentResult:
-    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold.
-
-    ``coverage`` is how often the interval held the truth, ``coverage_se`` its standard error if it is right, ``right``
-    if it is in ``experiment.accepted``; the others are of
-    :class:`~shannon_game.inference.posterior.sbc_bands.SbcVerdict`.
-    """
+    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold."""
     (low, high), n_fits = settings.accepted, settings.n_fits
     data = _design(study, settings)
     model = ard_sbc(data, prior=settings.prior, likelihood=settings.likelihood, priors=settings.priors)

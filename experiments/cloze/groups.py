@@ -16,6 +16,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.settings import ComparableSettings
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.questions import bullets
@@ -24,12 +25,21 @@ from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count
 
-GROUP_COLUMNS = (
-    *("first", "second", "tvd", "baseline", "baseline_lower", "baseline_upper", "excess", "p_value", "n_contexts"),
-    *("n_people_first", "n_people_second"),
-)
-
 _FEW = 10
+
+
+class GroupRow(column.Row):
+    """Two groups of people."""
+
+    first: str = column.key("one group")
+    second: str = column.key("the other")
+    tvd: float = column.headline("mean TVD of the groups' answers")
+    baseline: float = column.beside("tvd", "that of people dealt to the groups at random", interval="baseline_{}")
+    excess: float = column.estimate("tvd minus baseline")
+    p_value: float = column.beside("excess", "of the permutation test")
+    n_contexts: int = column.context("contexts")
+    n_people_first: int = column.context("people of the first group")
+    n_people_second: int = column.context("people of the second group")
 
 
 class GroupsSettings(ComparableSettings, Seeded):
@@ -41,13 +51,12 @@ class GroupsSettings(ComparableSettings, Seeded):
     """Random permutations of people."""
 
 
-@experiment(GroupsSettings)
+@experiment(GroupsSettings, row=GroupRow)
 def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     """Compare every two groups of people, and people with each other.
 
-    A row per pair of groups: mean TVD, ``baseline`` for people dealt to the groups at random, their difference and
-    the p value of that permutation test. ``people.csv`` has the mean share of the others of the same group, and of
-    other groups, who gave an answer.
+    A row per pair of groups. ``people.csv`` has the mean share of the others of the same group, and of other groups,
+    who gave an answer.
 
     Examples
     --------
@@ -76,7 +85,9 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
         )
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "pair") | table_variables(people.add_prefix("group_"), "group_row")),
+        dataset=xr.Dataset(
+            GroupRow.variables(table, "pair") | table_variables(people.add_prefix("group_"), "group_row")
+        ),
         figures={"groups": groups_figure(table, str(study.attrs.get("name", "")))} if len(table) else {},
         text="\n\n".join(lines) or "There is one group and no participant, so that there is nothing to compare.",
         warnings=tuple(warnings),
@@ -129,7 +140,7 @@ def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFram
             warnings.append(f"{first} and {second}: a group of {fewest} people says little; ask more people")
     if len(rows) > 1:
         warnings.append(f"{len(rows)} pairs are compared: multiply each p value by {len(rows)} (Bonferroni)")
-    return pd.DataFrame(rows, columns=list(GROUP_COLUMNS)), warnings
+    return GroupRow.table(rows), warnings
 
 
 def _people(answers: pd.DataFrame) -> pd.DataFrame:

@@ -44,6 +44,7 @@ from shannon_game.experiments.cloze.reading_words import (
     united,
 )
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, words_of
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import player_colours
 from shannon_game.experiments.harness.marks import mark, named
 from shannon_game.experiments.harness.plots import bars
@@ -64,6 +65,27 @@ _FOLDS = 10
 _TIMES_FOR_SLOPE = 5
 # pairs of players that the report compares in words
 _PAIRS = 3
+
+
+class ReadingTimesRow(column.Row):
+    """One player, under the setting scale: times in ms, or ln ms."""
+
+    player: str = column.key("people, or a model", players=True)
+    n_times: int = column.context("times")
+    n_words: int = column.context("words")
+    n_texts: int = column.context("texts")
+    n_readers: int = column.context("readers; 0 where times are means over them")
+    slope: float = column.headline("what a nat adds to a word's time", se="slope_se", interval="slope_{}")
+    spillover_1: float | None = column.estimate("that of the word before", se="spillover_1_se")
+    spillover_2: float | None = column.estimate("that of the word two before", se="spillover_2_se")
+    spillover_3: float | None = column.estimate("that of the word three before", se="spillover_3_se")
+    gain_nats: float = column.estimate("log-density that it adds to a time held out", unit="nats", interval="gain_{}")
+    sd_reader: float | None = column.detail("standard deviation of readers' intercepts")
+    sd_slope: float | None = column.detail("that of readers' slopes")
+    sd_word: float | None = column.detail("that of words' intercepts")
+    sd_residual: float | None = column.detail("that of what is left")
+    beside_people: float | None = column.estimate("slope beside that of people", se="beside_people_se")
+    people_beside: float | None = column.estimate("people's slope beside it", se="people_beside_se")
 
 
 class ReadingTimesSettings(ClozeSettings):
@@ -133,17 +155,14 @@ class _Data:
         return held_out_loglik(self.value, self.columns(*players), fold, self.reader, self.word, slope=slope)
 
 
-@experiment(ReadingTimesSettings)
+@experiment(ReadingTimesSettings, row=ReadingTimesRow)
 def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> ExperimentResult:
     """Regress reading times on the surprisal of people and of models, beside the word's length and place.
 
     With participants it is a mixed-effects regression (:func:`~shannon_game.estimators.documents.mixed_regression`):
     intercepts of readers and words, and every reader's own slope of the word's surprisal. Means over readers have least
-    squares with errors clustered by text. A row per player: ``slope`` is what a nat of the word's own surprisal adds to
-    its time (ms, or ln ms), ``spillover_1`` what a nat of the word before adds, ``gain_nats`` what the player's
-    surprisal, with readers' own slopes, adds to the log-density of a time in a text that was held out.
-    ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression. ``slopes.csv``
-    has every slope with its interval, ``gains.csv`` every pair of players, ``items.csv`` every word.
+    squares with errors clustered by text. A row per player. ``slopes.csv`` has every slope with its interval,
+    ``gains.csv`` every pair of players, ``items.csv`` every word.
     """
     words, warnings = _words(study, settings)
     if settings.times is None and "reading_ms" not in study:
@@ -175,7 +194,9 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     title = str(study.attrs.get("name", ""))
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row") | table_variables(items.add_prefix("word_"), "word")),
+        dataset=xr.Dataset(
+            ReadingTimesRow.variables(table, "row") | table_variables(items.add_prefix("word_"), "word")
+        ),
         figures={"reading_times": reading_times_figure(slopes, settings.scale, title, settings.interval)},
         text=_summary(table, gains, settings, data),
         warnings=(

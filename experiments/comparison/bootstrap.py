@@ -21,12 +21,12 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count, Probability
 
 _KINDS = {
@@ -36,9 +36,20 @@ _KINDS = {
 }
 """Kind of bootstrap -> its label, marker, opacity and height in the figure."""
 _OF_THE_WEIGHTS = ("pareto_k", "kl_nats", "n_required", "share_starved", "verdict")
-_OWN = ("n_replicates", "perplexity_median", "perplexity_full", "gap_full_nats", "se_bootstrap_nats", "items_lost")
 _CLUSTER_REPLICATES = 2000
 _LOST_ITEMS_SHARE = 0.05  # beyond it the replicates estimate another set of items
+
+
+class BootstrapRow(estimates.EstimateRow):
+    """One player and one way to resample; estimates are means over replicates."""
+
+    bootstrap: str = column.key("what is resampled")
+    n_replicates: int = column.context("replicates")
+    perplexity_median: float = column.detail("median over replicates")
+    perplexity_full: float = column.beside("perplexity", "that of all responses")
+    gap_full_nats: float = column.beside("gap_nats", "that of all responses", unit="nats")
+    se_bootstrap_nats: float = column.detail("standard deviation of gap_nats over replicates", unit="nats")
+    items_lost: float = column.detail("mean number of items without any answer left")
 
 
 class BootstrapSettings(estimates.ComparisonSettings):
@@ -52,7 +63,7 @@ class BootstrapSettings(estimates.ComparisonSettings):
     """Probability inside the reported interval (equal tails)."""
 
 
-@experiment(BootstrapSettings)
+@experiment(BootstrapSettings, row=BootstrapRow)
 def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResult:
     """Bootstrap equation 5 for every player, three ways: one row per player and way."""
     if settings.estimator.name != "importance":
@@ -73,10 +84,11 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
             replicates.append(found.gap_nats)
             warnings += [f"{player}, {kind}: {text}" for text in _losses(found, full.gap.n_items)]
     # the weights' diagnostics are those of all responses: they stand in +exp=perplexity
-    kept = [name for name in estimates.TABLE_COLUMNS[1:] if name not in _OF_THE_WEIGHTS]
-    table = pd.DataFrame(rows, columns=["player", "bootstrap", *kept, *_OWN])
+    kept = [one.name for one in BootstrapRow.columns if one.name not in _OF_THE_WEIGHTS]
+    table = pd.DataFrame(rows, columns=list(dict.fromkeys(["player", "bootstrap", *kept])))
     return ExperimentResult(
         table=table,
+        row=BootstrapRow,
         dataset=_dataset(table, replicates),
         figures={"bootstrap": bootstrap_figure(table, study.attrs["name"], settings.interval)},
         text=summary(table, settings.interval),
@@ -131,7 +143,7 @@ def _dataset(table: pd.DataFrame, replicates: list[NDArray[np.float64]]) -> xr.D
     return xr.Dataset(
         {
             "gap_nats": (("estimate", "replicate"), gaps, {"units": "nats", "comment": "NaN beyond n_replicates"}),
-            **table_variables(table, "estimate", but=["gap_nats"]),
+            **BootstrapRow.variables(table, "estimate", but=["gap_nats"]),
         }
     ).set_coords(["player", "rounding", "bootstrap"])
 

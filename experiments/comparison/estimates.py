@@ -171,10 +171,7 @@ class EstimateRow(column.Row):
 
     player: str = column.key("participant or model", players=True)
     rounding: str = column.key(
-        "grid to which probability judgements are rounded",
-        usual="none",
-        setting="rounding",
-        words=rounding_label,
+        "grid to which probability judgements are rounded", usual="none", setting="rounding", words=rounding_label
     )
     estimator: str = column.setting("log-mean of the likelihood ratio", setting="estimator")
     generator: str = column.setting("model that drew the candidates, or controls the estimator", setting="generator")
@@ -186,7 +183,7 @@ class EstimateRow(column.Row):
         "gap_nats", "standard error of a finite number of responses (source ii)", unit="nats"
     )
     reference_loss_nats: float = column.context("L_G, the generator's loss over the reference items", unit="nats")
-    perplexity: float = column.estimate("exp(gap + L_G)", label=XLABEL, scale="log", headline=True)
+    perplexity: float = column.headline("exp(gap + L_G)", label=XLABEL, scale="log")
     perplexity_lower: float = column.lower("perplexity")
     perplexity_upper: float = column.upper("perplexity")
     true_loss_nats: float = column.detail("true loss over the reference items", unit="nats")

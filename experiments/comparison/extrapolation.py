@@ -21,6 +21,7 @@ from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, re
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN, item_positions
 from shannon_game.estimators.messages import Ask
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import name_ends, titled
 from shannon_game.experiments.harness.plots import bars, styled
@@ -32,16 +33,19 @@ from shannon_game.inference.settings import Count, Probability
 _STYLES = ["-", "--", "-."]
 _WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
 
-EXTRAPOLATION_COLUMNS = (
-    *("player", "degree", "n_models", "score_nats", "outside", "loss_nats", "lower_nats", "upper_nats"),
-    *("true_loss_nats", "error_nats", "inside"),
-)
-"""Columns of the table.
 
-A model's row leaves it out of the fit. ``outside`` says that the player's score is outside those of the models that the
-polynomial goes through. ``true_loss_nats`` is known of models and of simulated people; ``inside`` says that the
-interval holds it.
-"""
+class ExtrapolationRow(column.Row):
+    """One player and degree; a model's row leaves it out of the fit."""
+
+    player: str = column.key("people, or a model", players=True)
+    degree: int = column.key("degree of the polynomial", setting="experiment.degrees")
+    n_models: int = column.context("models that it goes through")
+    score_nats: float = column.beside("loss_nats", "mean ln p of the player's answers", unit="nats")
+    outside: bool = column.flag("whether the score is outside those of these models", bad={"True": "†"})
+    loss_nats: float = column.headline("loss read off", unit="nats", interval="{}_nats")
+    true_loss_nats: float = column.truth("loss_nats", "known of models and of simulated people", unit="nats")
+    error_nats: float = column.error("loss_nats", unit="nats")
+    inside: bool = column.detail("whether the interval holds the truth")
 
 
 class ExtrapolationSettings(Seeded):
@@ -55,7 +59,7 @@ class ExtrapolationSettings(Seeded):
     """Probability inside the intervals."""
 
 
-@experiment(ExtrapolationSettings)
+@experiment(ExtrapolationSettings, row=ExtrapolationRow)
 def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> ExperimentResult:
     """Extrapolate the loss of people, and of every model left out, from the scores of the (other) models."""
     scores, losses, truth = _by_item(study)
@@ -87,14 +91,16 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
             inside = None if np.isnan(truth) else bool(lower <= truth <= upper)
             row = (player, degree, len(others), at[0], outside, found[0], lower, upper, truth, found[0] - truth, inside)
             rows.append(row)
-    table = pd.DataFrame(rows, columns=list(EXTRAPOLATION_COLUMNS))
+    table = pd.DataFrame(rows, columns=[one.name for one in ExtrapolationRow.columns])
     points = pd.DataFrame(
         {"model": models, "score_nats": [mean_score[m][0] for m in models], "loss_nats": [known[m] for m in models]}
     )
     about = str(study.attrs.get("name", ""))
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row") | table_variables(points.add_prefix("point_"), "point")),
+        dataset=xr.Dataset(
+            ExtrapolationRow.variables(table, "row") | table_variables(points.add_prefix("point_"), "point")
+        ),
         figures={"extrapolation": extrapolation_figure(table, points, about, settings.interval)},
         text=_summary(table, settings.interval),
         warnings=_warnings(table),

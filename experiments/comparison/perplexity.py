@@ -73,7 +73,7 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     schemes = estimates.compared_schemes(settings.rounding)
     players = estimates.chosen_players(study, settings.players)
     results = [estimates.estimate(settings, study, player, scheme) for player in players for scheme in schemes]
-    table = column.table_of(estimates.estimate_row(result, control, PerplexityRow) for result in results)
+    table = PerplexityRow.table(estimates.estimate_row(result, control, PerplexityRow) for result in results)
     estimator, generator = settings.estimator.function, settings.generator
     drawn_by = {"generator": generator.name, "control_only": generator.control_only}
     tables = {"items": comparison_items(study, players, estimator=estimator, **drawn_by)}
@@ -81,7 +81,6 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     twice = _rounded_already(table)
     return ExperimentResult(
         table=table,
-        row=PerplexityRow,
         on_screen=table[~twice],
         dataset=estimates_dataset(results, table, PerplexityRow),
         tables=tables,
@@ -124,7 +123,7 @@ def estimates_dataset(results: list[PerplexityEstimate], table: pd.DataFrame, ki
         {
             "item_gap_nats": (("estimate", "item"), item_gap, {"units": "nats"}),
             "item_n": (("estimate", "item"), item_n),
-            **column.variables_of(table.drop(columns="generator"), kind.columns, "estimate"),
+            **kind.variables(table, "estimate", but=["generator"]),
         },
         coords={"item": items},
         attrs={"generator": table["generator"].iloc[0]},

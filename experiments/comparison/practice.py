@@ -26,12 +26,11 @@ class PracticeRow(column.Row):
     """One regression of the answers."""
 
     answers: str = column.key("all answers, or those to the same questions, every question having a level too")
-    slope_nats: float = column.estimate(
+    slope_nats: float = column.headline(
         "change of ln p of the text's token when the number of answers, or what else they are regressed on, doubles; "
         "participants' own levels taken out",
         label="change of ln p per doubling",
         unit="nats",
-        headline=True,
     )
     se_nats: float = column.se("slope_nats", unit="nats")
     lower_nats: float = column.lower("slope_nats", unit="nats")
@@ -83,14 +82,13 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     with suppress(InputError):
         found["the same questions"] = crossed_slope(*of, item_levels=True, probability=settings.interval)
     ends = ("slope", "se", "lower", "upper")
-    table = column.table_of(
+    table = PracticeRow.table(
         PracticeRow.of(one, answers=name, **{f"{end}_nats": getattr(one, end) for end in ends}, **_quarters(answers))
         for name, one in found.items()
     )
-    variables = column.variables_of(table, PracticeRow.columns, "row")
+    variables = PracticeRow.variables(table, "row")
     return ExperimentResult(
         table=table,
-        row=PracticeRow,
         dataset=xr.Dataset(variables | table_variables(answers.add_prefix("answer_"), "answer")),
         figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings.against)},
         text=_summary(table, settings.interval, settings.against),

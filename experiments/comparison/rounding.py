@@ -14,7 +14,6 @@ from shannon_game.estimators.comparison import SCHEMES, rounding_scheme
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.perplexity import estimates_dataset, sampling_warnings
 from shannon_game.experiments.harness import figures
-from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.marks import mark, name_ends, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
@@ -45,10 +44,11 @@ def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentR
     schemes = list(dict.fromkeys([*map(rounding_scheme, settings.schemes), settings.rounding.scheme]))
     players = estimates.chosen_players(study, settings.players)
     results = [estimates.estimate(settings, study, player, scheme) for player in players for scheme in schemes]
-    table = column.table_of(estimates.estimate_row(result, control, estimates.EstimateRow) for result in results)
+    table = estimates.EstimateRow.table(
+        estimates.estimate_row(result, control, estimates.EstimateRow) for result in results
+    )
     return ExperimentResult(
         table=table,
-        row=estimates.EstimateRow,
         dataset=estimates_dataset(results, table, estimates.EstimateRow),
         figures={"rounding": rounding_figure(table, study.attrs["name"], settings.estimator)},
         text=summary(table),

@@ -15,6 +15,7 @@ from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.messages import Set
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import label_below, mark, named, titled
@@ -28,14 +29,21 @@ from shannon_game.inference.posterior.sbc import SbcModel
 from shannon_game.inference.posterior.sbc_bands import EcdfBand, ecdf_band, ecdf_counts, judge_ranks
 from shannon_game.inference.settings import Count, Probability
 
-SBC_COLUMNS = (
-    *("model", "quantity", "n_fits", "rank_mean", "deviation", "p_value", "inside", "inside_together", "ess_median"),
-    "n_unconverged",
-)
-"""Columns of the table; see :class:`shannon_game.inference.posterior.sbc_bands.SbcVerdict`.
 
-``inside``: in the quantity's own band; ``inside_together``: in the wider one that holds all quantities at once.
-"""
+class SbcRow(column.Row):
+    """One quantity of the model."""
+
+    model: str = column.context("model")
+    quantity: str = column.key("quantity")
+    n_fits: int = column.context("data sets drawn and fitted")
+    rank_mean: float = column.estimate("mean rank of the truth, from 0 to 1")
+    deviation: float = column.headline("largest distance of the ECDF, 1 at the band's end")
+    p_value: float = column.beside("deviation", "of ranks as far from uniform")
+    inside: bool = column.flag("whether the ranks are in the quantity's own band", bad={"False": "†"})
+    inside_together: bool = column.flag("whether in the wider one that holds all quantities", bad={"False": "‡"})
+    ess_median: float = column.detail("median effective sample size")
+    n_unconverged: int = column.detail("fits that did not converge")
+
 
 MODELS: Mapping[str, str] = {
     **{name: f"shannon_game.inference.comparison.sbc.{name}" for name in ("calibration", "calibration_beta")},
@@ -84,7 +92,7 @@ class SbcSettings(RankedSettings):
         return self
 
 
-@experiment(SbcSettings)
+@experiment(SbcSettings, row=SbcRow)
 def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
     """Fit a model to data drawn from it, many times, and judge the ranks of the truth: one row per quantity."""
     design = own_function(MODELS.get(settings.model, settings.model), "SbcModel", field=Set("experiment.model"))
@@ -111,10 +119,9 @@ def judged_quantities(model: str, ranks: pd.DataFrame, n_ranked: int, probabilit
         n_unconverged = int((~of_quantity["converged"].astype(bool)).sum())
         row: dict[str, Any] = {"model": model, "quantity": quantity, **vars(verdict), "n_unconverged": n_unconverged}
         rows.append(row | {"ess_median": float(of_quantity["ess"].median())})
-    table = pd.DataFrame(rows)
     # Bonferroni's bound over the quantities
-    table["inside_together"] = table["p_value"] >= (1 - probability) / len(rows)
-    return table[list(SBC_COLUMNS)]
+    least = (1 - probability) / len(rows)
+    return SbcRow.table({**row, "inside_together": row["p_value"] >= least} for row in rows)
 
 
 def quantities_outside(table: pd.DataFrame, bands: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -12,25 +11,30 @@ from shannon_game.estimators.comparison import PrivateBelief, private_belief, sc
 from shannon_game.estimators.comparison.study_sources import has_free_answers
 from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.experiments.comparison.estimates import RoundingSettings
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Positive, Probability, Settings
 
-SHARED_BELIEF_COLUMNS = (
-    *("variance_nats2", "se_nats2", "lower_nats2", "upper_nats2", "sd_nats", "p_shared", "loss_most_nats"),
-    *("token_sd_nats", "noise_sd_nats", "slope", "slope_from", "n_reports", "n_repeated", "n_participants", "n_items"),
-    "true_variance_nats2",
-)
-"""Columns of the table, which has one row.
 
-``variance_nats2`` is that between people of ln h of one token, ``p_shared`` the probability of one as large if people
-share a belief. ``loss_most_nats``: people one by one lose that much more than the belief they share, at most.
-``slope`` is k, by which reports were divided, and ``slope_from`` says where it comes from. ``true_variance_nats2`` is
-that of a simulated study.
-"""
+class SharedBeliefRow(column.Row):
+    """The one row."""
+
+    variance_nats2: float = column.headline("variance between people", unit="nats2", se="se_nats2", interval="{}_nats2")
+    sd_nats: float = column.estimate("its square root", unit="nats")
+    p_shared: float = column.beside("variance_nats2", "probability of one as large if people share a belief")
+    loss_most_nats: float = column.estimate("what one person loses more than the shared belief, at most", unit="nats")
+    token_sd_nats: float = column.detail("standard deviation between tokens", unit="nats")
+    noise_sd_nats: float = column.detail("standard deviation of noise", unit="nats")
+    slope: float = column.context("k, by which reports were divided")
+    slope_from: str = column.context("where the slope comes from")
+    n_reports: int = column.context("reports")
+    n_repeated: int = column.context("repeated comparisons")
+    n_participants: int = column.context("people")
+    n_items: int = column.context("items")
+    true_variance_nats2: float = column.truth("variance_nats2", "that of a simulated study", unit="nats2")
 
 
 class SharedBeliefSettings(Settings):
@@ -45,11 +49,11 @@ class SharedBeliefSettings(Settings):
     """Probability inside the interval."""
 
 
-@experiment(SharedBeliefSettings)
+@experiment(SharedBeliefSettings, row=SharedBeliefRow)
 def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> ExperimentResult:
     """Estimate how far people's beliefs differ from each other, from tokens of one item that one person compared.
 
-    One row, :data:`SHARED_BELIEF_COLUMNS`. An error if fewer than three people compared two tokens of one item.
+    An error if fewer than three people compared two tokens of one item.
 
     Examples
     --------
@@ -67,14 +71,11 @@ def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> Experime
         slope, source = 1.0, "reports"
     found = private_belief(study, rounding=rounding, slope=slope, probability=settings.interval)
     row = {f"{name}_nats2": getattr(found, name) for name in ("variance", "se", "lower", "upper")}
-    row |= {name: getattr(found, name) for name in SHARED_BELIEF_COLUMNS if hasattr(found, name)}
-    truth = study.attrs.get("true_private_variance_nats2", np.nan)
-    table = pd.DataFrame(
-        [row | {"slope_from": source, "true_variance_nats2": truth}], columns=list(SHARED_BELIEF_COLUMNS)
-    )
+    row |= {"slope_from": source, "true_variance_nats2": study.attrs.get("true_private_variance_nats2", np.nan)}
+    table = SharedBeliefRow.table([SharedBeliefRow.of(found, **row)])
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row")),
+        dataset=xr.Dataset(SharedBeliefRow.variables(table, "row")),
         figures={"shared_belief": shared_belief_figure(found, str(study.attrs.get("name", "")))},
         text=_summary(found, settings.interval, source),
     )

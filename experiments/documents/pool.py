@@ -12,22 +12,29 @@ from scipy import stats
 
 from shannon_game.estimators.documents import PooledMean, pooled_mean
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Probability, Settings
 
-POOL_COLUMNS = (
-    *("what", "group", "source", "estimate", "se", "lower", "upper", "weight", "tau", "share_between", "n_studies"),
-)
-"""Columns of the table.
 
-``what``: ``study``, ``pooled`` (mean of the true values), ``new study`` (where the true value of a further one lies)
-and ``without`` (pooled without that study). ``tau`` is the standard deviation of the true values, ``share_between`` the
-share of the variation that is between studies (I squared), ``weight`` a study's share in the mean.
-"""
+class PoolRow(column.Row):
+    """A study, or several pooled."""
+
+    what: str = column.key(
+        "study; pooled: mean of the true values; new study: where the true value of a further one lies; without: "
+        "pooled without that study"
+    )
+    group: str = column.key("group of studies")
+    source: str = column.key("study")
+    estimate: float = column.headline("estimate", se="se", interval="{}")
+    weight: float = column.beside("estimate", "the study's share in the mean")
+    tau: float = column.estimate("standard deviation of the true values")
+    share_between: float = column.beside("tau", "share of the variation that is between studies (I squared)")
+    n_studies: int = column.context("studies")
+
 
 _FEW = 5
 
@@ -39,13 +46,13 @@ class PoolSettings(Settings):
     """Probability inside the intervals."""
 
 
-@experiment(PoolSettings)
+@experiment(PoolSettings, row=PoolRow)
 def pool(study: xr.Dataset, settings: PoolSettings) -> ExperimentResult:
-    """Pool the estimates of several studies by random effects, each group by itself: :data:`POOL_COLUMNS`."""
+    """Pool the estimates of several studies by random effects, each group by itself."""
     group_of, rows = study["group"].to_numpy().astype(str), []
     for group in dict.fromkeys(group_of.tolist()):
         rows += _rows(study.isel(source=group_of == group), group, settings.interval)
-    table = pd.DataFrame(rows, columns=list(POOL_COLUMNS))
+    table = PoolRow.table(rows)
     units = str(study.attrs.get("units", ""))
     few = [
         f"{row.group} has {row.n_studies:.0f} studies; how far studies differ is hardly known from so few, and the "
@@ -55,7 +62,7 @@ def pool(study: xr.Dataset, settings: PoolSettings) -> ExperimentResult:
     ]
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row")),
+        dataset=xr.Dataset(PoolRow.variables(table, "row")),
         figures={"pool": pool_figure(table, units, str(study.attrs.get("name", "")), settings.interval)},
         text=_summary(table, units, settings.interval),
         warnings=tuple(few),
@@ -86,8 +93,7 @@ def _rows(study: xr.Dataset, group: str, interval: float) -> list[dict[str, Any]
 
 
 def _pooled(what: str, group: str, source: str, found: PooledMean) -> dict[str, Any]:
-    its = {name: getattr(found, name) for name in POOL_COLUMNS if hasattr(found, name)}
-    return {"what": what, "group": group, "source": source, "estimate": found.mean, **its}
+    return {"what": what, "group": group, "source": source, "estimate": found.mean, **vars(found)}
 
 
 def _summary(table: pd.DataFrame, units: str, interval: float) -> str:

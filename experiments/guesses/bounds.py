@@ -16,21 +16,36 @@ from shannon_game.estimators.guesses import guess_ranks
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.messages import Set
 from shannon_game.estimators.schema import KIND
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.marks import mark, named
 from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis
 from shannon_game.experiments.harness.questions import bullets, half_width, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
-from shannon_game.experiments.harness.tables import short_names, table_variables
+from shannon_game.experiments.harness.tables import short_names
 from shannon_game.inference.settings import Count, Probability, Settings
 
-BOUND_COLUMNS = (
-    *("player", "context_length", "n_words", "n_items", "n_participants", "n_not_found"),
-    *("lower_nats", "lower_se_nats", "upper_nats", "upper_se_nats", "upper_plug_in_nats", "lower_bits", "upper_bits"),
-    *("is_falling", "top_1", "reciprocal"),
-)
 _FEW = 10
+
+
+class BoundRow(column.Row):
+    """People, one person, or a model at one length of the context."""
+
+    player: str = column.key("people, one of them, or a model", players=True)
+    context_length: int = column.key("tokens of context; 0: all lengths", usual="0")
+    n_words: int = column.context("words")
+    n_items: int = column.context("places")
+    n_participants: int = column.context("people")
+    n_not_found: int = column.context("words that were not found")
+    lower_nats: float = column.estimate("lower bound of the entropy", unit="nats", se="lower_se_nats")
+    upper_nats: float = column.headline("upper bound of the entropy", unit="nats", se="upper_se_nats")
+    upper_plug_in_nats: float = column.detail("upper bound before the correction for few guesses", unit="nats")
+    lower_bits: float = column.detail("lower_nats in bits", unit="bits")
+    upper_bits: float = column.detail("upper_nats in bits", unit="bits")
+    is_falling: bool = column.detail("whether shares of guesses fall, as the lower bound needs")
+    top_1: float = column.estimate("share of words that the first guess is right for")
+    reciprocal: float = column.detail("mean reciprocal of the number of guesses")
 
 
 class BoundsSettings(Settings):
@@ -48,7 +63,7 @@ class BoundsSettings(Settings):
     """Of a ranking study: tokens of a list to look at; null takes all."""
 
 
-@experiment(BoundsSettings)
+@experiment(BoundsSettings, row=BoundRow)
 def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
     """Bound the entropy of a text by how many guesses its words took people, or would have taken models.
 
@@ -70,13 +85,14 @@ def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
         read: Callable[..., pd.DataFrame] = get_object("shannon_game.experiments.rankings.windows.guess_order")
         words, groups = read(study, match=settings.match, tie=settings.tie, top_k=settings.top_k), _by_length
     rows = [_row(player, length, some, settings.vocab_size) for player, length, some in groups(words)]
-    table = pd.DataFrame(rows, columns=list(BOUND_COLUMNS))
+    table = BoundRow.table(rows)
     name = str(study.attrs.get("name", ""))
     draw = people_figure if of_people else lengths_figure
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(
-            table_variables(table, "row", but=["player"]), coords={"row": table["player"].to_numpy(dtype=object)}
+            BoundRow.variables(table, "row", but=["player"]),
+            coords={"row": table["player"].to_numpy(dtype=object)},
         ),
         figures={"bounds": draw(table, name, interval=settings.interval)},
         text=_summary(table, of_people),

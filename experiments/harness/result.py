@@ -19,18 +19,10 @@ from shannon_game.estimators.layout import notes
 from shannon_game.estimators.schema import is_dataset
 from shannon_game.experiments.harness.kinds import checked_study
 from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
-from shannon_game.experiments.harness.rows import Row
+from shannon_game.experiments.harness.rows import Row, undeclared
 from shannon_game.experiments.harness.shipped import kinds_of, makers
-from shannon_game.experiments.harness.tables import (
-    for_readers,
-    for_screen,
-    markdown_plain,
-    markdown_table,
-    screen_table,
-    split_constants,
-)
-from shannon_game.experiments.harness.views import View
-from shannon_game.experiments.harness.views import for_readers as declared_view
+from shannon_game.experiments.harness.tables import markdown_plain, markdown_table, screen_table
+from shannon_game.experiments.harness.views import View, for_readers
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Settings
 
@@ -117,10 +109,8 @@ class ExperimentResult:
     @cached_property
     def view(self) -> View:
         """What a person reads first, and what is the same in every row."""
-        if self.row is not None:
-            return declared_view(self.table if self.on_screen is None else self.on_screen, self.row.columns)
-        shown = for_readers(for_screen(self.table) if self.on_screen is None else self.on_screen)
-        return View(*split_constants(shown))
+        shown = self.table if self.on_screen is None else self.on_screen
+        return for_readers(shown, undeclared(shown) if self.row is None else self.row.columns)
 
     def summary(self) -> pd.DataFrame:
         """Return what a person reads first: at most eight columns, intervals as texts; `table` has all, as numbers."""
@@ -185,7 +175,7 @@ def experiment(
 ) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
     """Let a function of a study and settings take the settings by name too; complete its docstring.
 
-    `row` declares the columns of the table.
+    `row` declares the columns of the table, where the result names no others and its table has them.
 
     `reads` makes a study of anything else that a notebook hands over, such as a DataFrame, with settings of its own.
     """
@@ -202,7 +192,7 @@ def experiment(
             if is_made and reads is not None:
                 study = reads(study, **{name: changes.pop(name) for name in of_reader & set(changes)})
             study = checked_study(study, kinds_of("exp", function.__name__), function.__name__)
-            result = _answer(function, study, _settings(settings_class, settings, changes))
+            result = _answer(function, study, _settings(settings_class, settings, changes), row)
             # who handed over texts or a table does not see the notes of the study that was made of it
             return replace(result, warnings=(*loader_warnings(study), *result.warnings)) if is_made else result
 
@@ -227,9 +217,13 @@ def loader_warnings(study: xr.Dataset) -> tuple[str, ...]:
     )
 
 
-def _answer(function: Callable[[xr.Dataset, S], ExperimentResult], study: xr.Dataset, settings: S) -> ExperimentResult:
+def _answer(
+    function: Callable[[xr.Dataset, S], ExperimentResult], study: xr.Dataset, settings: S, row: type[Row] | None
+) -> ExperimentResult:
     """Answer a question about a study of its kind: the one place through which every answer goes."""
-    return function(study, settings)
+    result = function(study, settings)
+    declared = {one.name for one in row.columns if not one.optional} if row else set()
+    return replace(result, row=row) if result.row is None and declared <= set(result.table) else result
 
 
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:

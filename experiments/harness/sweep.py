@@ -27,8 +27,8 @@ from shannon_game.experiments.harness.outputs import broken_output, read_status
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.report import fill, save_figures
-from shannon_game.experiments.harness.rows import Column, columns_of
-from shannon_game.experiments.harness.tables import for_readers, for_screen, latex_table, markdown_table, print_table
+from shannon_game.experiments.harness.rows import Column, columns_of, undeclared
+from shannon_game.experiments.harness.tables import latex_table, markdown_table, print_table
 from shannon_game.experiments.harness.views import View, paper_table, swept
 from shannon_game.inference.manifest import replaced
 from shannon_game.inference.progress import counted
@@ -61,7 +61,7 @@ class SweptJob:
     table: pd.DataFrame | None = None
     """Cells of ``table.csv`` as they were written."""
     columns: Sequence[Column] = ()
-    """What the columns are, where the experiment declares them."""
+    """What the columns are, as the experiment declares them or else by their types."""
 
 
 def settings_of(overrides: Sequence[str]) -> dict[str, str]:
@@ -99,9 +99,9 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> S
         return SweptJob(number, "missing", wanted, "")
     if status.status != "ok":
         return SweptJob(number, status.status, wanted, status.error or "")
-    declared = folder / str(number) / "columns.json"
-    columns = columns_of(json.loads(declared.read_text(encoding="utf-8"))) if declared.is_file() else []
-    return SweptJob(number, "ok", wanted, "", read_guarded_csv(folder / str(number) / "table.csv"), columns)
+    declared, table = folder / str(number) / "columns.json", read_guarded_csv(folder / str(number) / "table.csv")
+    known = columns_of(json.loads(declared.read_text(encoding="utf-8"))) if declared.is_file() else None
+    return SweptJob(number, "ok", wanted, "", table, undeclared(_as_numbers(table)) if known is None else known)
 
 
 def swept_settings(jobs: Sequence[SweptJob]) -> list[str]:
@@ -126,11 +126,11 @@ def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
 
 
 def declared_rows(jobs: Sequence[SweptJob]) -> tuple[pd.DataFrame, list[Column]] | None:
-    """Rows of all jobs, each once, with what was swept as keys; None where no experiment declares its columns."""
+    """Rows of all jobs, each once, with what was swept as keys; None where no job is done."""
     import pandas as pd  # noqa: PLC0415 - as above
 
-    done = [job for job in jobs if job.table is not None and job.columns]
-    if not done or len(done) < sum(job.status == "ok" for job in jobs):
+    done = [job for job in jobs if job.table is not None]
+    if not done:
         return None
     columns = list({one.name: one for job in done for one in job.columns}.values())
     settings, parts = swept_settings(jobs), []
@@ -152,12 +152,12 @@ def write_summary(
     """Write ``summary.csv``, ``summary.md``, ``.tex``, ``.png`` and ``.svg`` into the sweep's folder."""
     text, found = summary_table(jobs), declared_rows(jobs)
     if found is None or not len(found[0]):
-        table = _as_numbers(text)
-        view, figure = View(for_readers(for_screen(table.drop(columns="error")))), _figure(table, title, draw)
+        view, figure = View(text.drop(columns="error")), None
     else:
         from shannon_game.experiments.harness.sweep_figure import draw_sweep  # noqa: PLC0415
 
-        view, figure = paper_table(*found), draw_sweep(*found, title)
+        view = paper_table(*found)
+        figure = draw_sweep(*found, title) if draw is None else draw(found[0], title)
     with replaced(folder, "sweep") as staging:
         write_csv(text, staging / "summary.csv")
         if found is not None:
@@ -182,7 +182,7 @@ def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415
 
     table = text.copy()
-    for column in table.columns.difference(["status", "error"], sort=False):
+    for column in table.columns:
         values = pd.to_numeric(table[column].replace("", None), errors="coerce")
         if values.notna().sum() == (table[column] != "").sum() > 0:
             table[column] = values.astype("Int64") if (values.dropna() % 1 == 0).all() else values
@@ -192,20 +192,6 @@ def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
 def _counts(jobs: Sequence[SweptJob]) -> str:
     states = Counter(sorted(job.status for job in jobs))
     return f"{counted(len(jobs), 'job')}: " + ", ".join(f"{n} {state}" for state, n in states.items())
-
-
-def _figure(table: pd.DataFrame, title: str, draw: SweepFigure | None) -> Figure | None:
-    columns = [str(name) for name in table.columns]
-    floats = [name for name in columns if table[name].dtype.kind == "f" and not name.startswith(("sweep.", "n_"))]
-    value = next((name for name in ("perplexity", "gap_nats", *floats) if name in columns), None)
-    done = table[table["status"] == "ok"]
-    if value is None or done.empty or not done[value].notna().any():
-        return None
-    if draw is not None:
-        return draw(done, title)
-    from shannon_game.experiments.harness.sweep_figure import draw_summary  # noqa: PLC0415
-
-    return draw_summary(done, value, title)
 
 
 # --- what the command needs -------------------------------------------------------------------------------------------

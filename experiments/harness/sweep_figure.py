@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
 from pandas.api.types import is_numeric_dtype
 
 from shannon_game.experiments.harness.figures import (
@@ -18,98 +17,12 @@ from shannon_game.experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from shannon_game.experiments.harness.marks import arms, light_grid, mark, named, number_ticks, titled
+from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.rows import Column, columns_in
 from shannon_game.experiments.harness.views import axis_of, ends_of, headline_of, keys_of, parts_of, spread_key
 
-_MARKERS = "osD^vPX*" * 20
-_MAX_COLUMNS = 3
-_MAX_PANELS = 12
-_MAX_TICKS = 10
-_UNITS = {"perplexity": "perplexity (log scale)"}
-# between the marks of two series at one place, and of all of them
-_STEP_INCHES, _SPREAD_INCHES = 0.08, 0.5
-
-
-@styled
-def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
-    """Draw a sweep's summary.
-
-    One swept setting is the horizontal axis; of more, the one with the fewest values makes the panels.
-    """
-    swept = [name for name in map(str, table.columns) if name.startswith("sweep.")]
-    table = table[np.isfinite(table[value].astype(float))]
-    counts = {name: table[name].nunique() for name in swept}
-    panel = min(counts, key=lambda name: (is_numeric_dtype(table[name]), counts[name])) if len(swept) > 1 else None
-    panel = panel if panel and counts[panel] <= _MAX_PANELS else None
-    across = [name for name in swept if name != panel] or ["job"]
-    style = _style_key(table, value)
-    table = table.assign(_player=table.get("player", ""), _style=table[style] if style else "")
-    players, styles = (table[name].unique().tolist() for name in ("_player", "_style"))
-    colours = player_colours(players) if "player" in table else {"": "black"}
-    series = [(player, each) for player in players for each in styles]
-    panels = table[panel].unique().tolist() if panel else [None]
-    columns = min(len(panels), _MAX_COLUMNS)
-    rows = -(-len(panels) // columns)
-    figure = new_figure(2.2 + (5.2 if columns == 1 else 3.3 * columns), 0.7 + 3.3 * rows)
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    # a seed is a number without an order: there is nothing to read between two of them
-    is_scale = len(across) == 1 and is_numeric_dtype(table[across[0]]) and not across[0].endswith(("seed", "job"))
-    places = table[across[0]].astype(float) if is_scale else table[across].astype(str).agg(", ".join, axis=1)
-    labels = None if is_scale else places.unique().tolist()
-    x = places if labels is None else places.map(labels.index)
-    step = min(_STEP_INCHES, _SPREAD_INCHES / len(series))
-    for axes, at in zip(grid.flat, panels, strict=False):
-        here = table[panel] == at if panel else table["job"].notna()
-        for number, (player, each) in enumerate(series):
-            shift = ScaledTranslation(step * (number - (len(series) - 1) / 2), 0, figure.dpi_scale_trans)
-            mine = table[here & (table["_player"] == player) & (table["_style"] == each)]
-            marker = _MARKERS[styles.index(each)]
-            look = {"color": colours[player], "marker": marker, "transform": axes.transData + shift}
-            _draw_series(axes, mine.assign(x=x).sort_values("x"), value, connect=is_scale, **look)
-        if panel:
-            axes.set_title(f"{panel.removeprefix('sweep.')} = {at}")
-        _finish_axis(axes, labels, np.unique(x))
-    for axes in list(grid.flat)[len(panels) :]:
-        axes.set_axis_off()
-    if value == "perplexity":
-        ends = [table[name].astype(float) for name in (value, f"{value}_lower", f"{value}_upper") if name in table]
-        log_perplexity_axis(grid.flat[0], "y", *finite_range(*ends))
-    figure.supylabel(_UNITS.get(value, value))
-    figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across))
-    titled(figure, title)
-    handles = [mark(player_label(name), colours[name], linewidth=3) for name in players if name]
-    named = zip(_MARKERS, styles if style else (), strict=False)
-    handles += [mark(f"{style} {each}", marker=marker, hollow=marker != _MARKERS[0]) for marker, each in named]
-    figure.legend(handles=handles, loc="outside right upper")
-    return figure
-
-
-def _style_key(table: pd.DataFrame, value: str) -> str | None:
-    """Column that tells apart the rows of one player in one job, for example the rounding."""
-    group = ["job", "player"] if "player" in table else ["job"]
-    for name in map(str, table.columns):
-        is_key = name not in (*group, value, "status", "error", "verdict") and not name.startswith("sweep.")
-        if is_key and not is_numeric_dtype(table[name]) and table.groupby(group)[name].nunique().max() > 1:
-            return name
-    return None
-
-
-def _draw_series(axes: Axes, rows: pd.DataFrame, value: str, *, connect: bool, **look: object) -> None:
-    """Draw the rows of a player; the marks of the first style are filled."""
-    ends = [f"{value}_lower", value, f"{value}_upper"]
-    known = set(ends) <= set(rows)
-    bars = np.nan_to_num(arms(*(rows[name].to_numpy(dtype=float) for name in ends))) if known else None
-    face = look["color"] if look["marker"] == _MARKERS[0] else "white"
-    # several values at one place are no line
-    look |= {"linestyle": "-" if connect and rows["x"].is_unique else "none", "markerfacecolor": face}
-    y = rows[value].to_numpy(dtype=float)
-    # marks that are shifted do not count for matplotlib's limits
-    low, high = (y, y) if bars is None else (y - bars[0], y + bars[1])
-    axes.update_datalim(np.column_stack([np.tile(rows["x"], 2), np.concatenate([low, high])]))
-    axes.autoscale_view(scalex=False)
-    axes.errorbar(rows["x"], y, yerr=bars, markersize=4.5, linewidth=0.9, elinewidth=1, capsize=2, **look)  # type: ignore[arg-type]
+_MAX_TICKS, _MAX_PANELS = 10, 12
 
 
 def _finish_axis(axes: Axes, labels: Sequence[str] | None, values: np.ndarray) -> None:
@@ -136,15 +49,17 @@ def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> F
         return None
     keys = keys_of(table, columns)
     colour = next((one for one in columns if one.players and one in keys), None)
-    across, facets = _places(table, [one for one in keys if one is not colour], columns)
+    across, rest = _places(table, [one for one in keys if one is not colour], columns)
+    facets = [one for one in rest if table[one.name].nunique() <= _MAX_PANELS][:2]
+    others = [one.name for one in rest if one not in facets]
     players = table[colour.name].unique().tolist() if colour else [""]
     colours = player_colours(players) if colour else {"": "black"}
     positions, labels = _positions(table, across)
-    grids = [table[one.name].unique().tolist() for one in facets[:2]]
+    grids = [table[one.name].unique().tolist() for one in facets]
     wide, high = [*grids, [None], [None]][:2]
     figure = new_figure(1.6 + 2.3 * max(len(wide), 2), 1.3 + 2.4 * len(high))
     grid = figure.subplots(len(high), len(wide), sharex=True, sharey=True, squeeze=False)
-    styles = table[[one.name for one in facets[2:]]].astype(str).agg(", ".join, axis=1) if facets[2:] else None
+    styles = table[others].astype(str).agg(", ".join, axis=1) if others else None
     names = ["" if styles is None else one for one in (styles.unique() if styles is not None else [""])]
     series = [(player, each) for player in players for each in names]
     room = 0.7 if labels is not None else 0.0

@@ -23,16 +23,6 @@ _MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(
 _INTERVAL = re.compile(r"|(-?inf|[-+.e\d]+)( \[\S+, \S+\]| \N{PLUS-MINUS SIGN} \S+)?[†‡]*")
 _WIDTH = 120
 _LONGEST_NAME = 9
-_SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
-_ON_SCREEN = (
-    *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
-    *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_full", "what", "k0_median", "perplexity_median"),
-    *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict"),
-    *("converged", "error"),
-)
-_WIDEST = 8
-_SUPPORTS = re.compile(r"(n|se|sd|n_in|r_hat|ess|bfmi)_.*|(.*_)?(se|sd|mcse|bits)(_nats|_bits|_nats2)?")
-_ALWAYS = ("converged", "verdict")
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
@@ -57,17 +47,8 @@ def table_variables(table: pd.DataFrame, dim: str, *, but: Collection[str] = ())
     return found
 
 
-def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Take out the settings and counts that are the same in every row, and say them once; results stay."""
-    if len(table) < 2:
-        return table, ""
-    constant = [name for name in _SAID_ONCE if name in table and len(table[name].unique()) == 1]
-    said = ((str(name), cell_text(table[name].iloc[0])) for name in constant)
-    return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
-
-
 def is_number(column: pd.Series[Any]) -> bool:
-    """Whether readers see numbers, alone or with their intervals (:func:`for_readers`)."""
+    """Whether readers see numbers, alone or with their intervals."""
     from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - the help shows no table
 
     return bool(is_numeric_dtype(column.dtype)) or bool(column.map(_is_interval).all() and (column != "").any())
@@ -122,46 +103,6 @@ def _braced(cell: object) -> str:
     text = str(cell)
     # "[" would be taken for an argument of the line end before it; nor is a formula one for what reads rows as a table
     return f"{{{text}}}" if text.startswith("[") or is_formula(text) else text
-
-
-def for_screen(table: pd.DataFrame) -> pd.DataFrame:
-    """Keep the columns that a reader of players' perplexities needs first; any other table stays whole."""
-    table = _with_intervals(table)
-    if not {"player", "perplexity"} <= set(table):
-        return table
-    return table[[name for name in table.columns if name in _ON_SCREEN or str(name).startswith("sweep.")]]
-
-
-def for_readers(table: pd.DataFrame) -> pd.DataFrame:
-    """Put intervals beside their estimates, and keep the first eight columns that say something.
-
-    Where there are more, counts and standard errors go first. What is the same in every row (:func:`split_constants`)
-    does not count, and whether a number can be relied on stays.
-    """
-    table = _with_intervals(table.loc[:, [column.map(cell_text).any() for _, column in table.items()]])
-    others = split_constants(table)[0].columns
-    while len(others) > _WIDEST:
-        less = [name for name in others[1:] if _SUPPORTS.fullmatch(str(name))]
-        last = less[-1] if less else [name for name in others if name not in _ALWAYS][-1]
-        ends = [name for name in others if name in (last, str(last).replace("upper", "lower"))]
-        table = _with_intervals(table.drop(columns=ends))
-        others = split_constants(table)[0].columns
-    return table
-
-
-def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
-    """One column of texts for an estimate whose interval stands in the two columns after it."""
-    names = [str(name) for name in table.columns]
-    merged = table.copy()
-    for name, low, high in zip(names, names[1:], names[2:], strict=False):
-        stem = name.replace("_median", "").replace("_mean", "")
-        own = low.replace("_posterior", "").replace("_lower", "") == stem and "_lower" in low
-        alone = low in ("lower", "lower_nats") and name.endswith(low[5:]) and not _SUPPORTS.fullmatch(name)
-        if (own or alone) and high == low.replace("lower", "upper"):
-            columns = (table[each].map(cell_text) for each in (name, low, high))
-            merged[name] = [f"{at} [{a}, {b}]" if a or b else at for at, a, b in zip(*columns, strict=True)]
-            merged = merged.drop(columns=[low, high])
-    return merged
 
 
 def screen_table(table: pd.DataFrame, title: str = "", *, constants: str = "") -> str:

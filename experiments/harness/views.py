@@ -79,7 +79,7 @@ def for_readers(table: pd.DataFrame, declared: Sequence[Column]) -> View:
     )
     text = table[[one.name for one in ordered]].copy()
     for one in ordered:
-        if one.role == "estimate":
+        if one.role in ("estimate", "beside"):
             text[one.name] = with_interval(table, columns, one)
     same = [
         one for one in columns if one.role in ("setting", "context", "key") and one not in keys and one not in varying

@@ -19,6 +19,7 @@ from shannon_game.estimators.bets.tables import bet_items, bet_participants
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.bets.bet_perplexity.rows import (
     LEAST_VOCAB,
+    BetRow,
     BetsSettings,
     losses_by_back_off,
     rows_of_bets,
@@ -36,35 +37,14 @@ from shannon_game.experiments.harness.tables import short_names, table_variables
 if TYPE_CHECKING:
     from shannon_game.experiments.bets.bet_perplexity.posterior import Recalibration
 
-BET_COLUMNS = (
-    *("kind", "player", "back_off", "n_responses", "n_participants", "n_items", "n_zero", "n_unasked"),
-    *("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats"),
-    *("perplexity", "perplexity_lower", "perplexity_upper"),
-    *("reference_loss_nats", "gap_nats", "gap_se_nats", "gap_lower_nats", "gap_upper_nats"),
-    *CONVERGENCE_COLUMNS,
-)
-
-_ON_SCREEN = [
-    "kind",
-    "player",
-    "back_off",
-    "n_responses",
-    "loss_nats",
-    "loss_lower_nats",
-    "loss_upper_nats",
-    "gap_nats",
-]
 _FEW = 10
 
 
-@experiment(BetsSettings)
+@experiment(BetsSettings, row=BetRow)
 def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResult:
     """Realised losses of bets under every back-off, the bracket between them, calibration, and recalibrated stakes.
 
-    One row a ``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out),
-    ``floor`` (no back-off costs less), ``committee`` (the mean of everybody's stakes), ``shannon`` (bounds of the
-    entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row per item and one
-    row per participant.
+    One row a kind and back-off. Its ``tables`` have one row per item and one row per participant.
 
     Examples
     --------
@@ -102,17 +82,15 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
         warnings=(*unconverged(verdict), *_warnings(table, found)),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
-        on_screen=table[_ON_SCREEN].dropna(axis="columns", how="all"),
     )
 
 
 def _table(rows: list[dict[str, Any]], found: Recalibration | None) -> pd.DataFrame:
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if found is None else convergence_columns(found.convergence)
-    table = pd.DataFrame([{**row, **verdict} for row in rows])
+    table = BetRow.table({"back_off": "", **row, **verdict} for row in rows)
     for end in ("", "_lower", "_upper"):
         table[f"perplexity{end}"] = perplexity_of_loss(table[f"loss{end}_nats"])
-    table["back_off"] = table["back_off"].fillna("")
-    return table.reindex(columns=list(BET_COLUMNS))
+    return table
 
 
 def _participants(
@@ -133,7 +111,7 @@ def _participants(
 def _dataset(
     table: pd.DataFrame, participants: pd.DataFrame, bins: pd.DataFrame, found: Recalibration | None
 ) -> xr.Dataset:
-    variables = table_variables(table, "row", but=["player", *CONVERGENCE_COLUMNS])
+    variables: dict[str, Any] = BetRow.variables(table, "row", but=["player"])
     own = participants.drop(columns="participant").add_prefix("participant_")
     variables |= table_variables(own, "participant") | table_variables(bins.add_prefix("bin_"), "bin")
     coords = {"row": table["player"].to_numpy(dtype=object)}

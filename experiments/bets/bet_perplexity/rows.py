@@ -20,12 +20,35 @@ from shannon_game.estimators.documents.guess_bounds import guess_bounds
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.messages import Set, word
-from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.bayes import ConvergenceRow, PosteriorSettings, SamplerSettings
 from shannon_game.inference.settings import Count, OneOrMoreNames, numbers_of
 from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 LEAST_VOCAB = 2
 _COUNTS = ("n_responses", "n_participants", "n_items")
+
+
+class BetRow(column.Row, last=ConvergenceRow):
+    """What somebody, or something, loses on the same answers."""
+
+    kind: str = column.key(
+        "bets: people as they bet; recalibrated: answers held out; floor: no back-off costs less; committee: mean of "
+        "everybody's stakes; shannon: bounds of the entropy from the ranks of stakes; model: on the same answers"
+    )
+    player: str = column.key("people, a model, or what stands for them", players=True)
+    back_off: str = column.key("what spreads the stake on anything else over words not named")
+    n_responses: int = column.context("answers")
+    n_participants: int = column.context("people")
+    n_items: int = column.context("items")
+    n_zero: int = column.context("answers that put nothing on the word that came")
+    n_unasked: int = column.context("answers left out: the generator gives no probability")
+    loss_nats: float = column.headline("loss per word", unit="nats", se="loss_se_nats", interval="loss_{}_nats")
+    perplexity: float = column.estimate("exp(loss)", interval="perplexity_{}")
+    reference_loss_nats: float = column.context("the generator's loss on the same answers", unit="nats")
+    gap_nats: float = column.estimate(
+        "loss minus the generator's", unit="nats", se="gap_se_nats", interval="gap_{}_nats"
+    )
 
 
 class BetsSettings(PosteriorSettings):

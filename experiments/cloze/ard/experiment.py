@@ -20,6 +20,7 @@ from shannon_game.experiments.cloze.ard.settings import ArdSettings, Variant, da
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import words_of
 from shannon_game.experiments.harness import bayes
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
@@ -38,10 +39,22 @@ if TYPE_CHECKING:
     import pymc as pm
 
 _GRID = 61
-_ON_SCREEN = [
-    *("predictor", "effect_tvd", "effect_tvd_lower", "effect_tvd_upper", "coefficient", "lower", "upper"),
-    *("p_positive", "p_largest", "n_rows", "converged"),
-]
+
+
+class ArdRow(column.Row, last=bayes.ConvergenceRow):
+    """One predictor in one fit."""
+
+    fit: str = column.key("which prior, likelihood and errors", usual="main")
+    predictor: str = column.key("property of the context", words=predictor_label)
+    unit: str = column.context("what the coefficient is per")
+    coefficient: float = column.estimate("median of the coefficient", se="sd", interval="{}")
+    scale: float = column.estimate("expected size of the coefficient", interval="scale_{}")
+    effect_tvd: float = column.headline("change of the TVD for one standard deviation", interval="effect_tvd_{}")
+    p_positive: float = column.detail("probability that the coefficient is above 0")
+    p_largest: float = column.beside("effect_tvd", "probability that it is the largest of all")
+    n_rows: int = column.context("contexts and models")
+    elpd_difference_nats: float = column.detail("elpd minus that of the best fit", unit="nats")
+    elpd_difference_se_nats: float = column.se("elpd_difference_nats", unit="nats")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +69,12 @@ class _Fit:
     loo: LooByGroup
 
 
-@experiment(ArdSettings)
+@experiment(ArdSettings, row=ArdRow)
 def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     """Regress the distance between models and people on properties of the context, with the relevance of each.
 
-    One row per fit and predictor: ``coefficient`` is the median, ``unit`` what it is per, ``effect_tvd`` the change
-    of the TVD for one standard deviation, ``p_largest`` the probability that it is the largest of all,
-    ``elpd_difference_nats`` that of the fit to the best one. Its ``tables`` have the fits compared by leave-one-out
-    (``fits``) and the posterior predictive checks (``checks``).
+    One row per fit and predictor. Its ``tables`` have the fits compared by leave-one-out (``fits``) and the posterior
+    predictive checks (``checks``).
     """
     columns = design_columns(study, settings)
     data = data_of(columns, settings)
@@ -141,7 +152,7 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
         },
         text=_summary(table, dataset, compared, checked, settings),
         tables={"fits": compared.drop(columns="warning"), "checks": checked},
-        on_screen=table.loc[table["fit"] == "main", _ON_SCREEN],
+        on_screen=table[table["fit"] == "main"],
         warnings=tuple(warnings),
         gate_failed=bayes.gate_failed(settings, verdicts),
         posteriors=_posteriors(settings, fits),

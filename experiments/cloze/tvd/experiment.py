@@ -31,7 +31,6 @@ from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.bayes import several_fits
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.rows import table_of
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.progress import counted
@@ -96,7 +95,7 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         doubts = (*doubts, *little)
         for name, values in distances.items():
             tables["items"][f"energy_distance_{name}"] = tables["items"]["item"].map(values)
-    table = table_of(replace(player.row, **more.get(player.player, {})) for player in players)
+    table = TvdRow.table(replace(player.row, **more.get(player.player, {})) for player in players)
     dataset = tvd_dataset(study, players, settings.n_bins)
     figures = {
         "tvd": tvd_figure(dataset, str(study.attrs["name"])),
@@ -107,7 +106,6 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     alone = [f"`items.csv` has {named}: of log-probabilities, without samples to compare."] if scored else []
     return ExperimentResult(
         table=table,
-        row=TvdRow,
         dataset=dataset,
         tables=tables,
         figures={name: figure for name, figure in figures.items() if figure is not None},

@@ -19,7 +19,7 @@ GOLD = ("corpus", "human", "oracle1")
 """Gold labels of table 1: the word of the text, people's majority, the majority of half of the people."""
 
 
-class _Distances(column.Row):
+class TvdRow(column.Row, last=ConvergenceRow):
     """One player's distance from people: half of the people first, then every model."""
 
     player: str = column.key("half of the people, or a model", players=True)
@@ -28,9 +28,7 @@ class _Distances(column.Row):
     n_samples: float = column.context("the player's samples per context")
     share_failed: float = column.detail("share of a model's samples that failed or are blank")
     share_dropped: float = column.detail("share of a model's samples that are no words")
-    tvd: float = column.estimate(
-        "distance of the samples: beside its baseline only", label="TVD to people", headline=True
-    )
+    tvd: float = column.headline("distance of the samples: beside its baseline only", label="TVD to people")
     se_tvd: float = column.se("tvd", "standard error of tvd, clustered by text")
     tvd_baseline: float = column.beside(
         "tvd", "mean distance of samples of the same sizes from one distribution: its zero"
@@ -51,21 +49,18 @@ class _Distances(column.Row):
     ece_human_adaptive: float = column.detail("ece_human_fixed in bins of equal numbers")
     ece_oracle1_adaptive: float = column.detail("ece_oracle1_fixed in bins of equal numbers")
     ece_corpus_classwise: float = column.detail("classwise calibration error: right is the word of the text")
-    energy_distance: float | None = column.estimate("energy distance of word vectors: 0 for halves of the people")
-    energy_se: float | None = column.se("energy_distance")
+    energy_distance: float | None = column.estimate(
+        "energy distance of word vectors: 0 for halves of the people", se="energy_se"
+    )
     across: float | None = column.detail("mean distance of vectors across the two")
     known_people: float | None = column.detail("share of people's answers that have a vector")
     known_player: float | None = column.detail("share of the player's words that have a vector")
     n_contexts_bayes: int | None = column.context("contexts of the Bayesian TVD")
     tvd_same_contexts: float | None = column.detail("tvd of those contexts")
-    tvd_bayes: float | None = column.estimate("TVD of the distributions behind the samples: to report", headline=True)
-    tvd_bayes_lower: float | None = column.lower("tvd_bayes")
-    tvd_bayes_upper: float | None = column.upper("tvd_bayes")
+    tvd_bayes: float | None = column.headline(
+        "TVD of the distributions behind the samples: to report", interval="tvd_bayes_{}"
+    )
     tvd_bayes_context_width: float | None = column.detail("mean width of the intervals by context")
-
-
-class TvdRow(ConvergenceRow, _Distances):
-    """The columns of convergence come last."""
 
 
 _BINNINGS: tuple[Literal["fixed", "adaptive"], ...] = ("fixed", "adaptive")

@@ -41,7 +41,7 @@ class SizeRow(column.Row):
     n_contexts: int = column.context("contexts")
     tvd: float = column.estimate("TVD to one half of the people with so many samples")
     tvd_all: float = column.beside("tvd", "TVD with all of them")
-    tvd_error: float = column.estimate("what fewer samples add to the TVD", headline=True)
+    tvd_error: float = column.headline("what fewer samples add to the TVD")
     se_error: float = column.se("tvd_error")
     error_lower: float = column.lower("tvd_error", "lower end over contexts")
     error_upper: float = column.upper("tvd_error", "upper end over contexts")
@@ -91,7 +91,7 @@ def size_result(study: xr.Dataset, found: dict[str, SizeDistances], tail: float)
                 tvd_corrected_all=one.corrected.get(0, np.nan),
             )
             rows.append(row)
-    table = column.table_of(rows)
+    table = SizeRow.table(rows)
     sizes = sorted(set(table["n_samples"]))
     error = np.full((len(found), len(sizes), max(map(len, errors.values()))), np.nan)
     for (name, n), values in errors.items():

@@ -32,6 +32,7 @@ from shannon_game.experiments.collect.sessions import ENDED, token_hash
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
 from shannon_game.experiments.comparison.estimates import table_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
@@ -44,14 +45,19 @@ if TYPE_CHECKING:
     from shannon_game.experiments.collect.collection import Collection
     from shannon_game.experiments.collect.settings import CollectSettings
 
-PLAYED_COLUMNS = (
-    *("game", "belief", "n_players", "n_answers", "n_sent", "seconds"),
-    *("perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict"),
-)
-"""Columns of the table: answers that count, and all that were sent, of training rounds and attention checks too; what
-was estimated of the answers (equation 5) with its verdict, beside the perplexity of what was believed."""
 
-_ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict")
+class PlayedRow(column.Row):
+    """One game."""
+
+    game: str = column.key("game")
+    belief: str = column.context("model whose belief the players have")
+    n_players: int = column.context("players")
+    n_answers: int = column.context("answers that count")
+    n_sent: int = column.context("all that were sent, of training rounds and attention checks too")
+    seconds: float = column.detail("time", unit="s")
+    perplexity: float = column.headline("perplexity by equation 5", interval="perplexity_{}")
+    true_perplexity: float = column.truth("perplexity", "perplexity of what was believed")
+    verdict: str = column.flag("whether the responses per item are enough", bad={"too few": "‡", "doubtful": "†"})
 
 
 def players_of(study: xr.Dataset, settings: CollectSettings) -> dict[str, Answerer]:
@@ -139,7 +145,6 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     files = {} if found is None else {"study.nc": partial(save_comparison_study, found)}
     if world is not None:
         files["served.nc"] = partial(save_comparison_study, with_truth(study, world))
-    on_screen = table[[*_ON_SCREEN]]
     return ExperimentResult(
         table,
         table.to_xarray(),
@@ -150,7 +155,7 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
             *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
         ),
         writers=files,
-        on_screen=on_screen,
+        row=PlayedRow,
     )
 
 
@@ -191,7 +196,7 @@ def played_table(
                 asked = [at for at, name in enumerate(world.name) if name in names]
                 row["true_perplexity"] = float(np.exp(-world.target_logprob[asked].mean()))
         rows.append(row)
-    return pd.DataFrame(rows).reindex(columns=list(PLAYED_COLUMNS))
+    return PlayedRow.table(rows)
 
 
 def _once(crowds: Mapping[str, Crowd]) -> list[Crowd]:

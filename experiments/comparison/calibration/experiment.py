@@ -15,12 +15,11 @@ from shannon_game.estimators.comparison.study import COMPARISON
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.comparison.calibration import figures
-from shannon_game.experiments.comparison.calibration.table import participant_table, summary
+from shannon_game.experiments.comparison.calibration.table import CalibrationRow, participant_table, summary
 from shannon_game.experiments.comparison.estimates import ResponseSettings, with_n_responses
 from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.bayes import Fit, PosteriorSettings, SamplerSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.comparison import calibration_curves as curves
 from shannon_game.inference.posterior.model_comparison import loo_by, se_of_sum
 from shannon_game.inference.posterior.sampling import compile_model
@@ -48,7 +47,7 @@ class CalibrationSettings(ResponseSettings, PosteriorSettings):
     (:class:`~shannon_game.models.comparison.calibration.CalibrationPriors`)."""
 
 
-@experiment(CalibrationSettings)
+@experiment(CalibrationSettings, row=CalibrationRow)
 def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentResult:
     """Fit how often the favoured option is true given its report.
 
@@ -146,7 +145,7 @@ def _points(readings: Mapping[str, OutcomeData]) -> dict[str, tuple[str, FloatAr
 
 def _dataset(table: pd.DataFrame, fits: Mapping[str, Fit], settings: CalibrationSettings) -> xr.Dataset:
     quantile = [settings.tail, 0.5, 1 - settings.tail]
-    variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *bayes.CONVERGENCE_COLUMNS]))
+    variables: dict[str, Any] = CalibrationRow.variables(table, "row", but=["participant"])
     for name, fit in fits.items():
         typical, each = curves.reliability_curves(fit.posterior, name.replace("game", "llo"), CURVE_REPORTS)
         variables[f"{name}_curve"] = ("quantile", "report"), np.quantile(typical, quantile, axis=0)

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, Fit, convergence_columns, interval_columns
+from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.bayes import ConvergenceRow, Fit, convergence_columns, interval_columns
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.tables import short_names
 from shannon_game.inference.posterior.convergence import Convergence
@@ -25,16 +26,27 @@ _ESTIMATED = {
 TYPICAL = "(typical)"
 """Name of the row of the typical participant, who has the means of everything."""
 
-CALIBRATION_COLUMNS = (
-    *("participant", "label", "n_responses", "n_favoured", "confidence", "accuracy", "overconfidence"),
-    *(f"{name}_{what}" for name in _ESTIMATED for what in ("median", "lower", "upper")),
-    *CONVERGENCE_COLUMNS,
-)
-"""Columns of the table: one row the typical participant, then one row per participant; without a generator no game."""
+
+class CalibrationRow(column.Row, last=ConvergenceRow):
+    """The typical participant first, then every participant; without a generator there is no game."""
+
+    participant: str = column.key("participant")
+    label: str = column.detail("name in figures")
+    n_responses: int = column.context("answers that say something")
+    n_favoured: int = column.context("answers that favour an option")
+    confidence: float = column.detail("mean report of the favoured option")
+    accuracy: float = column.detail("share of favoured options that were right")
+    overconfidence: float = column.estimate("confidence minus accuracy")
+    calibration_slope_median: float = column.headline(
+        "slope of the reliability curve in log-odds", interval="calibration_slope_{}"
+    )
+    calibration_bias_nats_median: float = column.estimate("its bias", unit="nats", interval="calibration_bias_nats_{}")
+    game_slope_median: float | None = column.estimate("slope with answers weighted as paid", interval="game_slope_{}")
+    game_bias_nats_median: float | None = column.estimate("its bias", unit="nats", interval="game_bias_nats_{}")
 
 
 def participant_table(study: xr.Dataset, outcomes: OutcomeData, fits: Mapping[str, Fit], tail: float) -> pd.DataFrame:
-    """One row the typical participant, then one row per participant (:data:`CALIBRATION_COLUMNS`)."""
+    """One row the typical participant, then one row per participant."""
     worst = _worst([fit.convergence for fit in fits.values()])
     labels = short_names(map(str, outcomes.participant))
     asked = study["participant"].to_numpy().astype(str)[informative_responses(study)]
@@ -47,12 +59,12 @@ def participant_table(study: xr.Dataset, outcomes: OutcomeData, fits: Mapping[st
         row = {"participant": name, "label": labels.get(name, name), "n_favoured": len(mine), **means, **worst}
         row["n_responses"] = asked.size if is_typical else int((asked == name).sum())
         row["overconfidence"] = means["confidence"] - means["accuracy"]
-        for column, (fit, of) in ((column, its) for column, its in _ESTIMATED.items() if its[0] in fits):
+        for estimate, (fit, of) in ((name, its) for name, its in _ESTIMATED.items() if its[0] in fits):
             posterior = fits[fit].posterior
             draws = posterior[f"{of}_mean"] if is_typical else posterior[of].sel(participant=name)
-            row |= interval_columns(column, draws.to_numpy(), tail)
+            row |= interval_columns(estimate, draws.to_numpy(), tail)
         rows.append(row)
-    return pd.DataFrame(rows, columns=[name for name in CALIBRATION_COLUMNS if name in rows[0]])
+    return CalibrationRow.table(rows)
 
 
 def _worst(found: list[Convergence]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from shannon_game.experiments.comparison.text_players.pairs import (
     answered_study,
     asked_pairs,
 )
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -48,26 +49,28 @@ from shannon_game.inference.store.keys import result_key
 PEOPLE, BELIEF, BASELINE = "people", "belief", "baseline"
 ALWAYS_HALF = "always 50%"
 
-TEXT_PLAYERS_COLUMNS = (
-    *("player", "way", "rounding", "n_pairs", "n_questions", "n_unreadable", "position_bias_nats"),
-    *("slope", "slope_se", "correlation", "agreement", "distance_nats"),
-    *("gap_nats", "se_items_nats", "perplexity", "perplexity_lower", "perplexity_upper", "pareto_k", "verdict"),
-)
-"""Columns of the table.
 
-``way``: ``people`` (the study's own responses), ``belief`` (the model's probabilities of both tokens), ``verbalised``,
-``boxes`` and ``options`` (what it answers in text), ``baseline`` (whoever says 50% to every pair: what equation 5 makes
-of no answer at all). ``position_bias_nats`` is the mean log-odds of A over both orders,
-0 without a bias; ``slope`` to ``distance_nats`` compare with the belief
-(:class:`~shannon_game.estimators.comparison.stated.StatedBelief`); the rest is equation 5 on the answers.
-"""
+class TextPlayersRow(column.Row):
+    """One player and way; estimates compare with the belief, or are equation 5 on the answers."""
 
-_COMPARED = ("slope", "slope_se", "correlation", "agreement", "distance_nats")
-_ESTIMATED = TEXT_PLAYERS_COLUMNS[TEXT_PLAYERS_COLUMNS.index("gap_nats") :]
-_ON_SCREEN = (
-    *("player", "way", "rounding", "n_questions", "n_unreadable", "position_bias_nats", "slope", "agreement"),
-    *("perplexity", "perplexity_lower", "perplexity_upper"),
-)
+    player: str = column.key("participant or model", players=True)
+    way: str = column.key(
+        "people: the study's own responses; belief: the model's probabilities of both tokens; verbalised, boxes, "
+        "options: what it answers in text; baseline: whoever says 50% to every pair"
+    )
+    rounding: str = column.key("grid to which answers are rounded", usual="none")
+    n_pairs: int = column.context("pairs of tokens")
+    n_questions: int = column.context("questions")
+    n_unreadable: int = column.context("answers that cannot be read")
+    position_bias_nats: float = column.estimate("mean log-odds of A over both orders: 0 without a bias", unit="nats")
+    slope: float = column.estimate("log-odds said per log-odds believed", se="slope_se")
+    correlation: float = column.detail("correlation of what is said and believed")
+    agreement: float = column.beside("slope", "share of pairs where both favour the same token")
+    distance_nats: float = column.detail("mean distance of what is said and believed", unit="nats")
+    gap_nats: float = column.detail("loss minus the generator's", unit="nats", se="se_items_nats")
+    perplexity: float = column.headline("perplexity per token", scale="log", interval="perplexity_{}")
+    pareto_k: float = column.detail("tail of the leave-one-out weights")
+    verdict: str = column.flag("whether the pairs per item are enough", bad={"too few": "‡", "doubtful": "†"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +94,12 @@ class Played:
         return f"{self.player}, {self.said.way}"
 
 
-@experiment(TextPlayersSettings)
+@experiment(TextPlayersSettings, row=TextPlayersRow)
 def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> ExperimentResult:
     """Let language models answer a study's questions in text, and compare what they say with what they believe.
 
-    :data:`TEXT_PLAYERS_COLUMNS`. Its ``tables`` have every answer and those that could not be read; the folder
-    ``studies`` has a comparison study of every model and way, which ``comparison_file`` reads.
+    Its ``tables`` have every answer and those that could not be read; the folder ``studies`` has a comparison study of
+    every model and way, which ``comparison_file`` reads.
     """
     pairs = _mine(settings, asked_pairs(study, settings))
     rows = _references(study, pairs)
@@ -109,7 +112,7 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
             one = _played(study, pairs, player.name, say(player, pairs, way), believed)
             played.append(one)
             rows += _text_rows(one, pairs)
-    table = pd.DataFrame(rows, columns=list(TEXT_PLAYERS_COLUMNS))
+    table = TextPlayersRow.table(rows)
     figures = {"perplexity": text_perplexity_figure(table, str(study.attrs["name"]))}
     panels = {
         one.name: (one.believed_nats[~pairs.automatic], one.said_nats[~pairs.automatic], one.compared)
@@ -128,7 +131,6 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
         warnings=_warnings(table, played, pairs),
         tables={"answers": pd.concat([one.answers for one in played], ignore_index=True), "unreadable": unreadable},
         writers=files,
-        on_screen=table[[*_ON_SCREEN]],
     )
 
 
@@ -180,8 +182,7 @@ def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none"
     if study is None:
         return row | {"verdict": "no answer"}
     found = estimate_perplexity(study, HUMAN)
-    its = (found, found.gap, found.gap.diagnostics)
-    return row | {name: next(getattr(each, name) for each in its if hasattr(each, name)) for name in _ESTIMATED}
+    return {**vars(found.gap.diagnostics), **vars(found.gap), **vars(found), **row}
 
 
 def _references(study: xr.Dataset, pairs: Pairs) -> list[dict[str, Any]]:
@@ -205,11 +206,11 @@ def _belief_rows(study: xr.Dataset, pairs: Pairs, player: str, believed: FloatAr
 
 def _text_rows(one: Played, pairs: Pairs) -> list[dict[str, Any]]:
     more = {
+        **vars(one.compared),
         "n_pairs": pairs.n_asked,
         "n_questions": pairs.n_asked * len(ORDERS),
         "n_unreadable": sum(one.unreadable.values()),
         "position_bias_nats": one.bias_nats,
-        **{name: getattr(one.compared, name) for name in _COMPARED},
     }
     studies = {"none": one.exact} | ({"interface": one.study} if one.said.way != VERBALISED else {})
     return [_row(its, one.player, one.said.way, rounding, **more) for rounding, its in studies.items()]
@@ -220,8 +221,7 @@ def _dataset(table: pd.DataFrame, played: list[Played], pairs: Pairs, labels: ND
     probability_a = np.stack([one.said.probability_a for one in played])
     return xr.Dataset(
         {
-            **{name: ("row", table[name].to_numpy()) for name in table.select_dtypes("number")},
-            **{name: ("row", table[name].to_numpy(dtype=str)) for name in ("player", "way", "rounding")},
+            **TextPlayersRow.variables(table, "row"),
             "said_nats": (of_pair, np.stack([one.said_nats for one in played]), nats),
             "believed_nats": (of_pair, np.stack([one.believed_nats for one in played]), nats),
             "probability_a": ((*of_pair, "target_side"), probability_a),

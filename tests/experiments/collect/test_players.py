@@ -13,7 +13,7 @@ from shannon_game.estimators.comparison.simulation.participants import LAPSE_REP
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
-from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS, players_of
+from shannon_game.experiments.collect.players.demonstration import PlayedRow, players_of
 from shannon_game.experiments.collect.players.people import simulated_people
 from shannon_game.experiments.collect.players.world import world_of
 from shannon_game.experiments.collect.settings import CollectSettings, PlayerPopulation
@@ -32,7 +32,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     url = f"sqlite:///{tmp_path / 'c.sqlite'}"
     command = ("+exp=collect", *TINY, BOTH, "experiment.players=simulated", f"experiment.database={url}")
     result = run_experiment(*command)
-    assert tuple(result.table.columns) == PLAYED_COLUMNS
+    assert list(result.table.columns) == [one.name for one in PlayedRow.columns]
     assert result.table["game"].tolist() == ["comparison", "cloze"]
     row = result.table.iloc[0]
     study = simulated(n_items=12, n_reference_items=12, n_candidates=4, vocab_size=80)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.calibration.table import CALIBRATION_COLUMNS, TYPICAL
+from shannon_game.experiments.comparison.calibration.table import TYPICAL, CalibrationRow
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.posterior.arviz_adapter import group
@@ -32,7 +32,7 @@ def tiny(seed_offset: int) -> Run:
 def test_table_has_the_typical_participant_and_everyone(tiny: Run) -> None:
     study, result = tiny[0].study, tiny[1]
     table = result.table
-    assert tuple(table.columns) == CALIBRATION_COLUMNS
+    assert list(table.columns) == [one.name for one in CalibrationRow.columns]
     weights = {name: group(result.posteriors[name], "constant_data")["weight"] for name in ("llo", "game")}
     assert (weights["llo"] == 1).all()
     assert ((weights["game"] > 0) & (weights["game"] < 1)).any()

@@ -11,7 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.sbc import (
-    SBC_COLUMNS,
+    SbcRow,
     _warnings,
     judged_quantities,
     quantities_outside,
@@ -46,13 +46,13 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None
     small = (*SMALL, f"experiment.replicates={path}", f"seed={seed_offset}")
     job = prepared("+exp=recovery", "of=sbc", *small, "experiment.allow_outside=true")
     result = job.run()
-    assert tuple(result.table.columns) == SBC_COLUMNS
+    assert list(result.table.columns) == [one.name for one in SbcRow.columns]
     assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
     assert {"bias_mean", "slope_spread", "bias[0]"} <= set(result.table["quantity"])
     assert (result.table["n_fits"] == 4).all()
     assert not result.gate_failed
     write_outputs(tmp_path, config("+exp=recovery", "of=sbc", *small), job.study, result)
-    assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(SBC_COLUMNS)
+    assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(result.table.columns)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert dataset["rank"].dims == ("quantity", "fit")
         assert int(dataset["rank"].max()) <= 15
@@ -121,7 +121,7 @@ def test_bands_for_all_quantities_together_are_wider() -> None:
         for rank in ranks
     ]
     table = judged_quantities("model", pd.DataFrame(rows), 63, 0.95)
-    assert tuple(table.columns) == SBC_COLUMNS
+    assert list(table.columns) == [one.name for one in SbcRow.columns]
     assert 0.05 / 3 < table["p_value"][0] < 0.05
     assert table["inside"].tolist() == [False, True, True]
     assert table["inside_together"].all()

@@ -149,15 +149,16 @@ def test_config_hash_follows_the_numbers_only(cfg):
     st.integers(1, 3),
 )
 def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_more, n_rows):
-    names = ["player", *some, *(f"more_{i}" for i in range(n_more)), "verdict", "converged"]
+    names = ["player", *some, *(f"more_{i}" for i in range(n_more)), "value", "converged"]
     table = pd.DataFrame({name: [1000.0 * at + row for row in range(n_rows)] for at, name in enumerate(names)})
+    table = table.assign(player=[f"p{row}" for row in range(n_rows)], converged=table["value"] > 1001)
     result = ExperimentResult(table, xr.Dataset(), {}, "People lose 9 nats.\n\nhow")
     lines = result.report.splitlines()
     assert lines[0] == "People lose 9 nats."
     assert {line.count("|") - 1 for line in lines if line.startswith("|")} <= set(range(3, 9))
     assert result._repr_html_().count("<th>") <= 8
     shown = result.summary()
-    assert {"verdict", "converged"} <= set(shown)
+    assert {"player", "converged"} <= set(shown)
     # no number stands under another's name
     for name, column in shown.items():
         own = table[name].map(cell_text)

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from shannon_game.experiments.harness.outputs import JobStatus, write_status
+from shannon_game.experiments.harness.rows import undeclared
 from shannon_game.experiments.harness.sweep import collect, swept_settings, write_summary
-from shannon_game.experiments.harness.sweep_figure import draw_summary
+from shannon_game.experiments.harness.sweep_figure import draw_sweep
 from shannon_game.inference.manifest import claim
 from tests.experiments.command import TINY, break_experiment, run
 
@@ -59,7 +60,8 @@ def test_the_summary_has_every_job(tmp_path):
             ["3", "missing", "20", "", "", "", ""],
             ["4", "missing", "30", "", "", "", ""],
         ]
-    assert table["perplexity"].dropna().tolist() == [2.5, 1.0, 2.5]
+    # what does not depend on the setting stands once
+    assert table[["n", "perplexity"]].to_numpy().tolist() == [["all", "2.5"], [1, "1"]]
     assert (tmp_path / "summary.png").stat().st_size > 1000
     assert "<svg" in (tmp_path / "summary.svg").read_text()
 
@@ -109,14 +111,16 @@ def test_one_failed_job_does_not_stop_the_others(tmp_path):
 
 @pytest.mark.parametrize("n_groups", [1, 29])
 def test_every_mark_of_the_figure_lies_inside_its_axes(n_groups):
-    rows = pd.MultiIndex.from_product([range(2), [f"p{at}" for at in range(n_groups)]], names=["job", "player"])
-    table = rows.to_frame(index=False).assign(status="ok")
-    table["sweep.at_least"] = table["job"].map({0: 0.7, 1: 0.9})
+    rows = pd.MultiIndex.from_product([[0.7, 0.9], [f"p{at}" for at in range(n_groups)]], names=["at_least", "player"])
+    table = rows.to_frame(index=False).astype({"at_least": str})
     value = np.linspace(1.4, 3.6, len(table))
     table = table.assign(gap_nats=value, gap_nats_lower=value - 0.5, gap_nats_upper=value + 0.5)
-    figure = draw_summary(table, "gap_nats", "t")
+    columns = undeclared(table)
+    assert [one.role for one in columns] == ["key", "key", "estimate", "lower", "upper"]
+    figure = draw_sweep(table, columns, "t")
+    assert figure is not None
     figure.canvas.draw()
-    (axes,) = figure.axes
+    (axes,) = figure.axes if n_groups > 12 else figure.axes[:1]
     marks = np.concatenate([line.get_transform().transform(line.get_xydata()) for line in axes.lines])
     assert len(marks) >= 2 * n_groups
     assert all(axes.bbox.contains(x, y) for x, y in marks)
