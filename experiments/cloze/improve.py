@@ -21,6 +21,7 @@ from shannon_game.estimators.layout import item_positions
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.figures import colours, kernel_density, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import arms, label_below, mark, named, titled
 from shannon_game.experiments.harness.plots import styled, without_y
@@ -48,6 +49,19 @@ class ShareSettings(Seeded):
     """Probability inside the intervals (equal tails)."""
 
 
+class ShareRow(column.Row):
+    """One model, estimator and margin."""
+
+    model: str = column.key("model", players=True)
+    estimator: str = column.key("samples as they are, or their renormalised probabilities", usual="unbiased")
+    n_contexts: int = column.context("contexts")
+    tvd_model: float = column.beside("share_needed", "mean TVD of the model to one half of the people")
+    tvd_oracle: float = column.beside("share_needed", "that of the other half of the people")
+    gap: float = column.detail("tvd_model minus tvd_oracle")
+    margin: float = column.key("difference of mean TVD that counts as none", setting="experiment.margins")
+    share_needed: float = column.headline("share of contexts to answer as people do", interval="share_{}")
+
+
 class ImproveSettings(ClozeSettings, ShareSettings):
     """Settings of :func:`improve`."""
 
@@ -73,7 +87,7 @@ Curves = dict[tuple[str, str], Distances]
 """Distances by model and estimator ("unbiased", "biased")."""
 
 
-@experiment(ImproveSettings)
+@experiment(ImproveSettings, row=ShareRow)
 def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     """Find the share of contexts that a model has to answer like a person to be as good as half of the people.
 
@@ -119,8 +133,7 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
         "improve_densities": improve_densities_figure(curves, seed=settings.seed, half=half),
     }
     criteria = {"criteria": criteria_table(curves, _CRITERION_MARGINS)}
-    shown = table.drop(columns=["n_contexts", "gap"])
-    return ExperimentResult(table, dataset, figures, _summary(table), tables=criteria, on_screen=shown)
+    return ExperimentResult(table, dataset, figures, _summary(table), tables=criteria, row=ShareRow)
 
 
 def criteria_table(curves: Curves, margins: tuple[float, ...]) -> pd.DataFrame:
