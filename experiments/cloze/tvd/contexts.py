@@ -19,19 +19,32 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rows_of
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Names
 
 _HUMAN = "human"
 _PER_PAGE = 6
 _N_DISPUTED = 3
 DISPUTED = "disputed"
+
+
+class WordRow(column.Row):
+    """One word of one player in one context."""
+
+    item: str = column.key("context")
+    text_id: str = column.context("its text")
+    word_num: int = column.context("number of the word in its text")
+    player: str = column.key("people, or a model", players=True)
+    word: str = column.key("word")
+    probability: float = column.headline("share of the player's words")
+    rank: int = column.beside("probability", "its rank, 0 where the player never gave it")
+    target: bool = column.beside("probability", "whether it is the word of the text")
 
 
 def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words: int) -> ExperimentResult:
@@ -47,8 +60,8 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
     without, items = items[silent], items[~silent]
     shown = {name: cpd for name, cpd in found.items() if name == _HUMAN or (cpd.mass[items] > 0).any()}
     table = pd.concat([_rows(study, words, shown, int(item), n_words) for item in items], ignore_index=True)
-    coords = ["item", "text_id", "word_num", "player", "word"]
-    dataset = xr.Dataset(table_variables(table[["probability", *coords]], "row")).set_coords(coords)
+    dataset = xr.Dataset(WordRow.variables(table, "row", but=["rank", "target"]))
+    dataset = dataset.set_coords(["item", "text_id", "word_num", "player", "word"])
     people = table[(table["player"] == HUMAN) & (table["rank"] == 1)]
     first = [f"{row.word!r} ({row.probability:.0%}, context {row.item})" for row in rows_of(people)]
     text = (
@@ -62,7 +75,7 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
         text += f" Nothing that is a word was said in {', '.join(context_labels(study)[without])}."
     pages = _pages(study, items).items()
     figures = {name: contexts_figure(study, table, part, n_words=n_words) for name, part in pages}
-    return ExperimentResult(table, dataset, figures, text)
+    return ExperimentResult(table, dataset, figures, text, row=WordRow)
 
 
 def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.intp]:
