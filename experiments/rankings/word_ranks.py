@@ -21,6 +21,7 @@ from shannon_game.estimators.messages import Set
 from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
 from shannon_game.experiments.harness import language_models
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.marks import named, number_ticks
 from shannon_game.experiments.harness.questions import bullets, one_panel
@@ -38,6 +39,21 @@ EVERYTHING = "all"
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # a word after a space, which the model is asked for, and what comes before it
 _PLACE = re.compile(r"(?<=\S) ([^\W\d_]+(?:['\u2019][^\W\d_]+)*)(?=[\s.,;:!?]|$)")
+
+
+class WordRanksRow(column.Row):
+    """One model and split; errors are clustered by document."""
+
+    model: str = column.key("model", players=True)
+    split: str = column.key("split of the texts")
+    n_places: int = column.context("places")
+    n_documents: int = column.context("documents")
+    n_candidates: int = column.context("words that are ranked")
+    average: float = column.estimate("mean of four scores, not ranked beyond top_k", se="average_se")
+    reciprocal: float = column.estimate("mean reciprocal rank", se="reciprocal_se")
+    top1_accuracy: float = column.headline("share of words ranked first", se="top1_accuracy_se")
+    loss_nats: float = column.estimate("loss of the word among the candidates", unit="nats", se="loss_se_nats")
+    median_rank: float = column.estimate("median rank")
 
 
 class WordRanksSettings(Seeded, language_models.LiveSettings):
@@ -61,13 +77,11 @@ class WordRanksSettings(Seeded, language_models.LiveSettings):
     """Ranks beyond it count as not ranked in the scores, as in the lists of an API."""
 
 
-@experiment(WordRanksSettings)
+@experiment(WordRanksSettings, row=WordRanksRow)
 def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResult:
     """Rank the next word of texts among whole words, by every model.
 
-    A row per model and split, and one of all splits: ``average`` is the thesis's mean of four scores, a word beyond
-    ``top_k`` counting as not ranked; ``loss_nats`` is of the word among the candidates. Errors are clustered by
-    document. ``items.csv`` has every place with its rank.
+    A row per model and split, and one of all splits. ``items.csv`` has every place with its rank.
     """
     if not settings.models:
         raise InputError(f"names no model; add {Set('model', ['smollm2'])}", field=Set("model"))
@@ -84,7 +98,7 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
     table = pd.DataFrame([_row(str(name), split, its, settings.top_k, len(candidates)) for name, split, its in parts])
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row") | table_variables(rows.add_prefix("place_"), "place")),
+        dataset=xr.Dataset(WordRanksRow.variables(table, "row") | table_variables(rows.add_prefix("place_"), "place")),
         figures={"word_ranks": word_ranks_figure(rows, len(candidates), str(study.attrs.get("name", "")))},
         text=_summary(table, work, len(candidates)),
         tables={"items": rows},
