@@ -21,6 +21,7 @@ from pydantic import Field
 from shannon_game.estimators.content import content_digest
 from shannon_game.estimators.messages import Set
 from shannon_game.estimators.rankings.study import score_study
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.bayes import BayesianSettings, SamplerSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import mark, named, titled
@@ -47,6 +48,19 @@ TRUTH = {
     "window_spread": 0.25,
     "model_window_spread": 0.1,
 }
+
+
+class RankRecoveryRow(column.Row):
+    """Slopes, or differences of two, in log-odds per doubling of the context."""
+
+    what: str = column.key("slope, or difference of slopes")
+    n_studies: int = column.context("simulated studies")
+    n_values: int = column.context("true values")
+    coverage: float = column.headline("share of intervals that hold the truth", se="coverage_se")
+    bias: float = column.estimate("mean error")
+    rmse: float = column.estimate("root of the mean squared error")
+    mean_width: float = column.estimate("mean width of the intervals")
+    share_converged: float = column.detail("share of fits that converged")
 
 
 class RankRecoverySettings(BayesianSettings, ReplicationSettings):
@@ -82,7 +96,7 @@ def simulate_ranks(
     return design.with_counts(count), slope
 
 
-@experiment(RankRecoverySettings)
+@experiment(RankRecoverySettings, row=RankRecoveryRow)
 def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> ExperimentResult:
     """Simulate studies, fit them, and count the intervals that hold the truth: of slopes, and differences of two."""
     scores = score_study(study)
