@@ -17,11 +17,11 @@ from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison import estimates
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count
 
@@ -29,6 +29,21 @@ FACTORS = ("class", "context", "frequency")
 """Class of the target; words of the context; how often the target is a target of the study."""
 
 _RARE, _FREQUENT = 1, 10
+
+
+class ClassRow(column.Row):
+    """One level of one factor, and one player."""
+
+    factor: str = column.key("what items are split by")
+    level: str = column.key("its level")
+    player: str = column.key("participant or model", players=True)
+    n_items: int = column.context("items")
+    gap_nats: float = column.headline("mean gap of the level's items", unit="nats", se="se_items_nats")
+    contribution_nats: float = column.estimate("what the level adds to the player's gap", unit="nats")
+    true_gap_nats: float = column.truth("gap_nats", unit="nats")
+    human_minus_player_nats: float = column.estimate(
+        "people's minus the player's", unit="nats", se="se_human_minus_player_nats"
+    )
 
 
 class TokenClassesSettings(estimates.ComparisonSettings):
@@ -46,7 +61,7 @@ class TokenClassesSettings(estimates.ComparisonSettings):
         return self
 
 
-@experiment(TokenClassesSettings)
+@experiment(TokenClassesSettings, row=ClassRow)
 def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> ExperimentResult:
     """Split every player's gap by what is asked for, one row per factor, level and player.
 
@@ -68,7 +83,7 @@ def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> Experime
     table = class_table(items, levels, players, generator)
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row")),
+        dataset=xr.Dataset(ClassRow.variables(table, "row")),
         tables={"items": items.assign(**levels)},
         figures={"token_classes": token_classes_figure(table, str(study.attrs["name"]))},
         text=summary(table),
