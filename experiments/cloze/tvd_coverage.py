@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from shannon_game.estimators import cloze
 from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
 from shannon_game.experiments.harness import bayes
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -32,6 +33,21 @@ _FAMILY = {
 }
 
 
+class TvdCoverageRow(column.Row, last=bayes.ConvergenceRow):
+    """One size and one family of models."""
+
+    n: int = column.key("answers of people, and samples of the model, per context", setting="experiment.n")
+    family: str = column.key("how the model differs from people", words=_FAMILY.__getitem__)
+    n_contexts: int = column.context("contexts")
+    true_tvd: float = column.truth("tvd_bayes", "mean true TVD")
+    tvd: float = column.estimate("TVD of the samples")
+    tvd_corrected: float = column.estimate("TVD with the baseline of its sample size taken out")
+    tvd_bayes: float = column.estimate("Bayesian TVD")
+    coverage: float = column.headline("share of intervals that hold the truth", se="se_coverage")
+    share_truth_below: float = column.detail("share of the truths below their intervals")
+    width: float = column.estimate("mean width of the intervals")
+
+
 class TvdCoverageSettings(bayes.BayesianSettings):
     """Settings of :func:`tvd_coverage`."""
 
@@ -45,7 +61,7 @@ class TvdCoverageSettings(bayes.BayesianSettings):
     """What a posterior must reach; the run ends with exit code 3 where one misses it."""
 
 
-@experiment(TvdCoverageSettings)
+@experiment(TvdCoverageSettings, row=TvdCoverageRow)
 def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> ExperimentResult:
     """Count how often the Bayesian TVD's interval holds a known truth: a row per size and family."""
     base = simulation_of(study)
