@@ -21,26 +21,44 @@ from shannon_game.experiments.guesses.accuracy.live import with_live_models
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.guesses.accuracy.summary import people_table, summary
-from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.bayes import (
+    CONVERGENCE_COLUMNS,
+    ConvergenceRow,
+    convergence_columns,
+    gate_failed,
+    unconverged,
+)
 from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
-from shannon_game.experiments.harness.tables import short_names, table_variables
+from shannon_game.experiments.harness.tables import short_names
 
 if TYPE_CHECKING:
     from shannon_game.experiments.guesses.accuracy.posterior import Posterior
 
-ACCURACY_COLUMNS = (
-    *("kind", "name", "label", "tokens", "source", "n_guesses", "n_participants", "n_documents"),
-    *("accuracy", "lower", "upper", "wilson_lower", "wilson_upper"),
-    *("published_n_guesses", "published_n_participants", "published_accuracy"),
-    *("posterior_median", "posterior_lower", "posterior_upper", "p_best", "p_beats_every_participant"),
-    *CONVERGENCE_COLUMNS,
-)
-_NOT_ON_SCREEN = [
-    *("label", "source", "n_documents", "wilson_lower", "wilson_upper", "published_n_guesses"),
-    *("published_n_participants", "p_best", *CONVERGENCE_COLUMNS[:-1]),
-]
+
+class AccuracyRow(column.Row, last=ConvergenceRow):
+    """Some people, one of them, a model, or a quantity of the posterior."""
+
+    kind: str = column.key("pooled, posterior, model or participant")
+    name: str = column.key("who, or what")
+    label: str = column.detail("name in figures")
+    tokens: str = column.key("which tokens were guessed")
+    source: str = column.detail("where a model's accuracy comes from")
+    n_guesses: int = column.context("guesses")
+    n_participants: int = column.context("people")
+    n_documents: int = column.context("documents")
+    accuracy: float = column.headline("share of guesses that are right", interval="{}")
+    wilson_lower: float = column.detail("lower end of Wilson's interval")
+    wilson_upper: float = column.detail("upper end of Wilson's interval")
+    published_n_guesses: int = column.detail("guesses in the paper")
+    published_n_participants: int = column.detail("people in the paper")
+    published_accuracy: float = column.beside("accuracy", "accuracy in the paper")
+    posterior_median: float = column.estimate("posterior of the accuracy, or of the quantity", interval="posterior_{}")
+    p_best: float = column.detail("probability that the participant is the best")
+    p_beats_every_participant: float = column.beside("accuracy", "probability that the model beats every participant")
+
 
 PUBLISHED = {
     "everybody": {"n_guesses": 18530, "n_participants": 60, "accuracy": 0.29},
@@ -61,11 +79,11 @@ class _Guesses:
     """Which responses are of which kind of tokens; a study of words has that kind alone."""
 
 
-@experiment(AccuracySettings)
+@experiment(AccuracySettings, row=AccuracyRow)
 def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of what people differ by.
 
-    :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row per item
+    Figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row per item
     (:func:`~shannon_game.estimators.guesses.tables.guess_items`), and single numbers about people
     (:func:`people_table`).
 
@@ -109,7 +127,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
         warnings=unconverged(verdict),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
-        on_screen=table[table["kind"] != "participant"].drop(columns=_NOT_ON_SCREEN).dropna(axis="columns", how="all"),
+        on_screen=table[table["kind"] != "participant"],
     )
 
 
@@ -165,7 +183,7 @@ def _table(
         rows += _participants(settings, guesses, kind, mask, fit)
     # nothing was sampled, nothing converged
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if fit is None else convergence_columns(fit.convergence)
-    table = pd.DataFrame([{**row, **verdict} for row in rows], columns=list(ACCURACY_COLUMNS))
+    table = AccuracyRow.table({**row, **verdict} for row in rows)
     for name in ("name", "label", "tokens", "source"):
         table[name] = table[name].astype(object).where(table[name].notna(), "")
     return table
@@ -220,7 +238,7 @@ def _participants(
 def _dataset(table: pd.DataFrame, curve: PracticeCurve, fit: Posterior | None) -> xr.Dataset:
     practice = {f"practice_{name}": ("bin", values) for name, values in vars(curve).items()}
     found = xr.Dataset(
-        table_variables(table, "row", but=["name", *CONVERGENCE_COLUMNS]) | practice,
+        AccuracyRow.variables(table, "row", but=["name"]) | practice,
         coords={"row": table["name"].to_numpy(dtype=object)},
     ).set_coords(["kind", "label", "tokens", "source"])
     return found if fit is None else found.merge(fit.dataset).assign_attrs(fit.dataset.attrs)
