@@ -23,6 +23,7 @@ from shannon_game.experiments.cloze.live_words import usable_contexts
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.cloze.tvd.exact import exact_tvd
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
@@ -46,6 +47,25 @@ _AS_BEFORE = ("bos", "temperature", "attention", "device", "tokens_per_batch", "
 
 Label = Literal["majority", "sampled", "soft", "multi"]
 Labels = Annotated[tuple[Label, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, str) else n)]
+
+
+class FineTuneRow(column.Row):
+    """One model and one kind of label."""
+
+    player: str = column.key("model", players=True)
+    labels: str = column.key("what a context's label is", setting="experiment.labels")
+    trainable: str = column.setting("which parameters train", setting="experiment.trainable")
+    n_trained_parameters: int = column.context("numbers that train")
+    n_parts: int = column.context("parts held out")
+    n_training_texts: float = column.context("mean number of texts that train")
+    n_steps: int = column.context("steps of the last part")
+    n_held_out_texts: int = column.context("texts held out")
+    n_held_out_contexts: int = column.context("contexts held out")
+    tvd_before: float = column.beside("tvd_difference", "mean TVD to people before")
+    tvd_after: float = column.beside("tvd_difference", "mean TVD to people after")
+    tvd_difference: float = column.headline("change of the TVD to people", interval="tvd_difference_{}")
+    p_tvd_falls: float = column.detail("share of bootstrap samples in which it falls")
+    share_of_contexts_nearer: float = column.estimate("share of the contexts that are nearer to people after")
 
 
 class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings):
@@ -91,7 +111,7 @@ class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings
     """Steps between two points of the loss curve."""
 
 
-@experiment(FineTuneSettings)
+@experiment(FineTuneSettings, row=FineTuneRow)
 def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
     """Fine-tune models on people's answers, and compare their distance to people before and after on other texts.
 
@@ -126,7 +146,7 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
             table = pd.concat(found, ignore_index=True)
             parts.append(table)
             rows.append(_row(table, settings, n_texts, n_trained, run))
-    table, items = pd.DataFrame(rows), pd.concat(parts, ignore_index=True)
+    table, items = FineTuneRow.table(rows), pd.concat(parts, ignore_index=True)
     curves = curve_table(runs)
     return ExperimentResult(
         table=table,
