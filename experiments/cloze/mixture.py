@@ -18,6 +18,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, groups_of, words_of
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.questions import bullets
@@ -30,6 +31,26 @@ from shannon_game.inference.settings import Count, Probability
 _FEW_TEXTS = 10
 
 
+class MixtureRow(column.Row):
+    """One model, by one kind of its probabilities."""
+
+    model: str = column.key("model", players=True)
+    probability: str = column.key("that of its samples, or the one it was scored to have", usual="samples")
+    n_contexts: int = column.context("contexts")
+    n_texts: int = column.context("texts")
+    words_of_model: float = column.context("the model's samples per context")
+    loss_people_nats: float = column.estimate("loss of people alone", unit="nats")
+    loss_model_nats: float = column.estimate("loss of the model alone", unit="nats")
+    loss_both_nats: float = column.estimate("loss of both mixed", unit="nats")
+    gain_nats: float = column.headline(
+        "model's loss minus that of both", unit="nats", se="gain_se_nats", interval="gain_{}_nats"
+    )
+    weight_people: float = column.beside("gain_nats", "mean weight of people")
+    weight_model: float = column.detail("mean weight of the model")
+    weight_rest: float = column.detail("mean weight of the uniform distribution")
+    gain_over_people_nats: float = column.estimate("people's minus it", unit="nats", se="gain_over_people_se_nats")
+
+
 class MixtureSettings(ClozeSettings):
     """Settings of :func:`mixture`."""
 
@@ -39,18 +60,16 @@ class MixtureSettings(ClozeSettings):
     """Probability inside the intervals (normal, standard errors over texts)."""
 
 
-@experiment(MixtureSettings)
+@experiment(MixtureSettings, row=MixtureRow)
 def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     """Compare the losses of a model, of people, and of both mixed, in the words of the texts.
 
     Every player is mixed with a uniform distribution, which stands for words that it never gave. All weights are
     fitted to the other texts.
 
-    A row per model and ``probability``: that of its samples, or the one that it was scored to have, where the study
-    holds it for every context. ``gain_nats`` is the loss of the model minus that of both, ``words_of_model`` the
-    mean number of its samples, ``weight_rest`` the uniform distribution's weight. ``items.csv`` has the losses of
-    every context. A word that nobody gave has an infinite loss where the other texts leave the uniform distribution a
-    weight of 0; a gain between two infinite losses is NaN.
+    A row per model and kind of its probabilities, and ``items.csv`` with the losses of every context. A word that
+    nobody gave has an infinite loss where the other texts leave the uniform distribution a weight of 0; a gain between
+    two infinite losses is NaN.
 
     Examples
     --------
@@ -80,7 +99,9 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     contexts = pd.concat(items, ignore_index=True)
     return ExperimentResult(
         table=table,
-        dataset=xr.Dataset(table_variables(table, "row") | table_variables(contexts.add_prefix("context_"), "context")),
+        dataset=xr.Dataset(
+            MixtureRow.variables(table, "row") | table_variables(contexts.add_prefix("context_"), "context")
+        ),
         figures={"mixture": mixture_figure(table, str(study.attrs.get("name", "")), settings.interval)},
         text=_summary(table, settings.interval, n_words),
         warnings=(*answer_warnings(words), *rough, *_infinite(contexts)),
