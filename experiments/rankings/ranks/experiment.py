@@ -17,12 +17,12 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.rankings.ranks import scores as compared
 from shannon_game.experiments.rankings.ranks.ask import ask
 from shannon_game.experiments.rankings.ranks.scores import scores_figure
-from shannon_game.experiments.rankings.ranks.settings import RanksSettings
+from shannon_game.experiments.rankings.ranks.settings import RankRow, RanksSettings
 from shannon_game.experiments.rankings.windows import SCORE_COLUMNS, scores_by_window
 from shannon_game.experiments.studies.rankings.table import write_ranking_table
 
 
-@experiment(RanksSettings)
+@experiment(RanksSettings, row=RankRow)
 def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
     """Score every token, compare models and scores, and fit the regression on context length.
 

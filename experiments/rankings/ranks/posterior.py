@@ -23,12 +23,6 @@ from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 from shannon_game.inference.rankings import slopes
 from shannon_game.models.rankings.slopes import RankData, rank_data, rank_slope_model
 
-_ON_SCREEN = [
-    *("model", "expected_score_median", "expected_score_lower", "expected_score_upper"),
-    *("score_per_doubling_median", "score_per_doubling_lower", "score_per_doubling_upper"),
-    *("p_slope_positive", "p_best", "approximate_perplexity", "converged"),
-]
-
 
 def regression(
     settings: RanksSettings, study: xr.Dataset, scores: TokenScores, windows: pd.DataFrame
@@ -68,7 +62,6 @@ def regression(
         gate_failed=bayes.gate_failed(settings, verdict),
         posteriors=posteriors,
         tables=tables,
-        on_screen=table[_ON_SCREEN],
     )
 
 

@@ -10,10 +10,38 @@ from pydantic import BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
-from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.bayes import ConvergenceRow, PosteriorSettings, SamplerSettings
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.settings import Count, Counts, Probability, Settings, UserPath, numbers_of
 from shannon_game.models.rankings.slope_priors import RankPriors
+
+
+class RankRow(column.Row, last=ConvergenceRow):
+    """One model."""
+
+    model: str = column.key("model", players=True)
+    n_tokens: int | None = column.context("tokens")
+    n_windows: int = column.context("windows")
+    average: float = column.estimate("mean of the linear, reciprocal and both exponential scores")
+    linear: float = column.detail("linear score of the rank")
+    reciprocal: float = column.detail("reciprocal rank")
+    exponential_01: float | None = column.detail("exponential score, decay 0.1")
+    exponential_03: float | None = column.detail("exponential score, decay 0.3")
+    top_1: float = column.detail("share of tokens ranked first")
+    share_censored: float = column.detail("share of tokens that are not among those ranked")
+    approximate_perplexity: float | None = column.estimate("perplexity, from the lists of tokens")
+    perplexity_bound: float | None = column.beside("approximate_perplexity", "what it is at least")
+    expected_score_median: float | None = column.headline("expected score", interval="expected_score_{}")
+    score_per_doubling_median: float | None = column.estimate(
+        "its change when the context doubles", interval="score_per_doubling_{}"
+    )
+    log_odds_per_doubling_median: float | None = column.estimate(
+        "that of log-odds", interval="log_odds_per_doubling_{}"
+    )
+    p_slope_positive: float | None = column.beside("score_per_doubling_median", "probability that it is above 0")
+    p_best: float | None = column.beside("expected_score_median", "probability that it is the highest")
+    p_steepest: float | None = column.detail("probability that the model's slope is the steepest")
 
 
 def _one_endpoint(models: Any) -> Any:
