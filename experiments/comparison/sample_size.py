@@ -19,6 +19,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import curve, light_grid, mark, name_ends, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
@@ -28,6 +29,30 @@ from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.inference.settings import Count, Counts, Probability
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+
+
+class SampleSizeRow(column.Row):
+    """One player and one number of candidates."""
+
+    player: str = column.key("participant or model", players=True)
+    rounding: str = column.setting("grid to which probability judgements are rounded", setting="rounding")
+    estimator: str = column.setting("log-mean of the likelihood ratio", setting="estimator")
+    generator: str = column.setting("model that drew the candidates", setting="generator")
+    n: int = column.key("candidates per item", setting="n")
+    n_items: int = column.context("items")
+    n_responses: int = column.context("candidates of all items")
+    n_repeats: int = column.context("repeats")
+    gap_nats: float = column.estimate("mean gap over repeats", unit="nats")
+    true_gap_nats: float = column.truth("gap_nats", unit="nats")
+    error_nats: float = column.headline("error of the loss", unit="nats", se="error_sd_nats", interval="error_{}_nats")
+    kl_nats: float = column.context("KL(player, generator), mean over items", unit="nats")
+    kl_is_exact: bool = column.context("whether it is exact; else from all candidates")
+    reference_loss_nats: float = column.context("the generator's loss", unit="nats")
+    perplexity: float = column.estimate("exp of the loss", scale="log", interval="perplexity_{}")
+    true_loss_nats: float = column.detail("true loss", unit="nats")
+    true_perplexity: float = column.truth("perplexity")
+    true_gap_bits: float = column.detail("true_gap_nats in bits", unit="bits")
+    error_bits: float = column.detail("error_nats in bits", unit="bits")
 
 
 class SampleSizeSettings(EstimateSettings):
@@ -43,7 +68,7 @@ class SampleSizeSettings(EstimateSettings):
     """Probability inside the error band over the repeats (equal tails)."""
 
 
-@experiment(SampleSizeSettings)
+@experiment(SampleSizeSettings, row=SampleSizeRow)
 def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentResult:
     """Estimate the gap of every player whose probabilities are known from n candidates, one row per player and n."""
     sampler = study.attrs["generator"]
