@@ -16,10 +16,9 @@ from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import GAME_LABELS, cost_figure
 from shannon_game.experiments.planning.plans import SCALES, plan_of, served_study, write_plan
-from shannon_game.experiments.planning.replicates import COVERAGE_SLACK, design_table
+from shannon_game.experiments.planning.replicates import COVERAGE_SLACK, DesignRow, design_table
 from shannon_game.experiments.planning.settings import ADAPTIVE, SHARE_GAMES, DesignSettings, design_points
 from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts, draw_worlds, study_contexts
 
@@ -30,11 +29,10 @@ _OF = {
     "people's accuracy": ("accuracy",),
     "Shannon's upper bound": ("ranks",),
 }
-_ON_SCREEN = (*("game", "n_contexts", "n_people", "minutes", "width", "p_width", "coverage", "recommended"),)
 
 
 @choice("look", "ahead", {"back": "shannon_game.experiments.planning.question_worth.question_worth"})
-@experiment(DesignSettings)
+@experiment(DesignSettings, row=DesignRow)
 def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     """Simulate studies of many designs with known truth, and recommend the cheapest that keeps its promise.
 
@@ -62,7 +60,10 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         people = served.people
     worlds = draw_worlds(contexts, settings)
     table = design_table(points, worlds, settings, people)
-    dataset = xr.Dataset(table_variables(table, "row"), attrs={"against": contexts.against, "study": contexts.name})
+    dataset = xr.Dataset(
+        DesignRow.variables(table, "row"),
+        attrs={"against": contexts.against, "study": contexts.name},
+    )
     recommended = table[table["recommended"]]
     return ExperimentResult(
         table=table,
@@ -71,7 +72,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         text=summary(table, contexts, settings),
         warnings=(*left_out, *design_warnings(table, settings, study.sizes["item"])),
         writers=_plans(table, settings, file),
-        on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
+        on_screen=recommended if len(recommended) else table,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,9 +19,8 @@ from shannon_game.experiments.harness.marks import light_grid, percent, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import COVERS_TOO_LITTLE
-from shannon_game.experiments.planning.replicates import simulated_studies, summarise
+from shannon_game.experiments.planning.replicates import DesignRow, simulated_studies, summarise
 from shannon_game.experiments.planning.settings import (
     AssumedPeople,
     Costs,
@@ -34,7 +34,6 @@ from shannon_game.experiments.studies.comparison.designed import designed_simula
 from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Probability
 
-_ON_SCREEN = ("label", "minutes", "width", "p_width", "coverage", "bias", "rmse", "p_right_order")
 _PLAYED = 29  # people whose answers were published
 
 
@@ -55,7 +54,7 @@ class QuestionWorthSettings(Seeded):
     """People's time."""
 
 
-@experiment(QuestionWorthSettings)
+@experiment(QuestionWorthSettings, row=DesignRow)
 def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> ExperimentResult:
     """Say how much of equation 5's estimate each question carries, and what other games give for the same time.
 
@@ -67,14 +66,14 @@ def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> Experi
     n_items, n_responses = int(questions["item"].nunique()), int(questions["n_responses"].sum())
     table = _designs(n_items, n_responses, settings)
     about = str(study.attrs["name"])
-    dataset = xr.Dataset({**table_variables(table, "row"), "share": ("question", questions["share"].to_numpy())})
+    variables: dict[str, Any] = DesignRow.variables(table, "row")
+    dataset = xr.Dataset({**variables, "share": ("question", questions["share"].to_numpy())})
     return ExperimentResult(
         table=table,
         dataset=dataset,
         tables={"questions": questions},
         figures={"question_worth": question_worth_figure(questions, table, about, settings.interval)},
         text=_summary(questions, table, settings.interval),
-        on_screen=table[[*_ON_SCREEN]],
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.planning.games import Outcome, Planned, play
 from shannon_game.experiments.planning.settings import (
@@ -23,6 +24,36 @@ from shannon_game.inference.progress import stage
 
 COVERAGE_SLACK = 0.05
 """How far below the stated coverage that of a recommended design may lie: 85% for intervals of 90%."""
+
+
+class DesignRow(column.Row):
+    """One design: sizes of its studies, and what simulated studies of it show."""
+
+    label: str | None = column.key("what it is called")
+    game: str = column.key("game")
+    n_contexts: int = column.key("contexts", setting="experiment.contexts")
+    scale: str = column.context("scale of the reports")
+    n_draws: int = column.context("draws per context")
+    n_answers: int = column.context("free answers per context")
+    n_comparisons: int = column.context("comparisons per context")
+    n_bets: int = column.context("bets per context")
+    n_guesses: int = column.context("guesses per context")
+    n_people: int = column.context("people")
+    minutes: float = column.estimate("people's time, minutes", unit="min")
+    money: float | None = column.detail("people's pay")
+    in_budget: bool | None = column.detail("whether it is within the budget")
+    wanted_width: float | None = column.context("width that is wanted")
+    n_replicates: int = column.context("simulated studies")
+    truth: float = column.detail("mean truth of the simulated studies")
+    width: float = column.headline("mean width of the interval", se="width_mcse")
+    width_90: float = column.detail("width that 90% of the studies keep")
+    p_width: float = column.estimate("share of studies with the wanted width", se="p_width_mcse")
+    coverage: float = column.estimate("share of intervals that hold the truth", se="coverage_mcse")
+    bias: float = column.estimate("mean error", se="bias_mcse")
+    rmse: float = column.estimate("root of the mean squared error", se="rmse_mcse")
+    bias_to_belief: float = column.detail("mean error against the belief")
+    p_right_order: float = column.estimate("share of studies with players in the right order", se="p_right_order_mcse")
+    recommended: bool | None = column.flag("whether it is the cheapest of its game that keeps its promise")
 
 
 def design_table(
