@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shannon_game.experiments.documents.scored import Scored, scores_of
 from shannon_game.experiments.documents.words import REVISION_SHOWN, region_table, token_table, word_table
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
 from shannon_game.inference.lm.alignment import character_places
 from shannon_game.inference.lm.language_model import model_record
@@ -28,8 +29,18 @@ from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.store.keys import operation_key, result_key
 from shannon_game.inference.store.store import ragged
 
-TABLE_COLUMNS = ("model", "method", "n_documents", "n_words", "n_tokens", "pll_nats", "pseudo_perplexity", "revision")
-"""A row per model: ``pll_nats`` is the sum over all texts, ``pseudo_perplexity`` exp of minus its mean over tokens."""
+
+class PseudoRow(column.Row):
+    """One model."""
+
+    model: str = column.key("model", players=True)
+    method: str = column.setting("what is masked", setting="experiment.method")
+    n_documents: int = column.context("texts")
+    n_words: int = column.context("words")
+    n_tokens: int = column.context("tokens")
+    pll_nats: float = column.headline("pseudo-log-likelihood of all texts", unit="nats")
+    pseudo_perplexity: float = column.estimate("exp of minus its mean over tokens", scale="log")
+    revision: str = column.detail("revision of the model")
 
 
 def pseudo_tables(
@@ -71,7 +82,7 @@ def pseudo_tables(
         by_name = dict(zip(documents, texts, strict=True))
         found = region_table(tables["words"], tables["tokens"], regions, by_name, "pll_nats")
         tables["regions"] = _columns(found.assign(pll_nats=found["tokens_sum"]))
-    return pd.DataFrame(rows)[list(TABLE_COLUMNS)], tables, warnings
+    return PseudoRow.table(rows), tables, warnings
 
 
 def _scores(work: Work, masked: MaskedModel, items: list[MaskedText], method: str) -> list[NDArray[np.float64]]:

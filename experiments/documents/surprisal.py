@@ -20,7 +20,7 @@ from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.estimators.word_spans import has_unspaced
 from shannon_game.experiments.documents.endpoint_scores import score_at_endpoint
 from shannon_game.experiments.documents.ngram_scores import score_ngrams
-from shannon_game.experiments.documents.pseudo import pseudo_tables
+from shannon_game.experiments.documents.pseudo import PseudoRow, pseudo_tables
 from shannon_game.experiments.documents.scored import (
     Joined,
     Scored,
@@ -32,6 +32,7 @@ from shannon_game.experiments.documents.scored import (
 from shannon_game.experiments.documents.splits import split_contrasts, split_summary
 from shannon_game.experiments.documents.words import REGION_COLUMNS, best_column, region_table, word_figure, word_tables
 from shannon_game.experiments.harness import figures
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.language_models import (
     SMOLLM2,
@@ -63,14 +64,36 @@ PANELS = {
     "top1_accuracy": "top-1 accuracy",
 }
 """Numbers that the figure shows, and their labels."""
-_PER_UNIT = ("loss_nats_per_word", "bits_per_word", "loss_nats_per_character", "bits_per_character")
-TABLE_COLUMNS = (
-    *("model", "split", "n_documents", "n_tokens", "loss_nats", "loss_se_nats"),
-    *(f"{name}{end}" for name in PANELS for end in ("", "_lower", "_upper")),
-    *("bits_per_byte", "bos", "window", "stride", "n_words", "n_characters", "n_bytes", "bits_per_token"),
-    *(*_PER_UNIT, "bits_per_character_se", "loss_nats_per_byte", "revision"),
-)
-"""``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
+
+
+class SurprisalRow(column.Row):
+    """One model and split; ends of intervals are two standard errors over documents away."""
+
+    model: str = column.key("model", players=True)
+    split: str = column.key("split of the texts")
+    n_documents: int = column.context("documents")
+    n_tokens: int = column.context("tokens scored")
+    loss_nats: float = column.estimate("mean loss per token", unit="nats", se="loss_se_nats")
+    perplexity: float = column.headline("exp of the mean loss", scale="log", interval="perplexity_{}")
+    mean_sequence_perplexity: float = column.estimate(
+        "mean perplexity of the documents", interval="mean_sequence_perplexity_{}"
+    )
+    top1_accuracy: float = column.estimate("share of tokens guessed first", interval="top1_accuracy_{}")
+    bits_per_byte: float = column.estimate("loss per byte", unit="bits")
+    bos: str = column.detail("token before each text")
+    window: int = column.detail("tokens seen at once")
+    stride: int = column.detail("tokens from one window to the next")
+    n_words: int = column.context("words of the tokens scored")
+    n_characters: int = column.context("characters of the tokens scored")
+    n_bytes: int = column.context("UTF-8 bytes of the tokens scored")
+    bits_per_token: float = column.detail("loss_nats in bits", unit="bits")
+    loss_nats_per_word: float = column.detail("loss per word", unit="nats")
+    bits_per_word: float = column.detail("loss per word", unit="bits")
+    loss_nats_per_character: float = column.detail("loss per character", unit="nats")
+    bits_per_character: float = column.estimate("loss per character", unit="bits", se="bits_per_character_se")
+    loss_nats_per_byte: float = column.detail("loss per byte", unit="nats")
+    revision: str = column.detail("revision of the model")
+
 
 _SUMS = {
     "n_tokens": "tokens scored",
@@ -82,10 +105,6 @@ _SUMS = {
     "total_entropy_nats": "sum of the entropies at the tokens",
 }
 _EVERYTHING = "every split"
-_ON_SCREEN = (
-    *("model", "split", "n_documents", "n_tokens", "loss_nats", "perplexity", "mean_sequence_perplexity"),
-    *("top1_accuracy", "bits_per_byte"),
-)
 # standard errors from the estimate to its bounds
 _BOUNDS = {"_lower": -2.0, "_upper": 2.0}
 
@@ -121,12 +140,12 @@ class SurprisalSettings(Seeded, EndpointSettings):
     the same text."""
 
 
-@experiment(SurprisalSettings, reads=text_study)
+@experiment(SurprisalSettings, reads=text_study, row=SurprisalRow)
 def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     """Surprisal of every word and token of texts under language models, and loss and perplexity of the whole.
 
     ``words.csv`` (:data:`~shannon_game.experiments.documents.words.WORD_COLUMNS`) has a row per word with its
-    probability up to its end, ``tokens.csv`` a row per token, the table (:data:`TABLE_COLUMNS`) a row per model and
+    probability up to its end, ``tokens.csv`` a row per token, the table a row per model and
     split, ``splits.csv`` the differences between splits.
 
     Examples
@@ -163,7 +182,7 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     if settings.characters == "shared":
         scored, n_lost = of_shared_text(scored, texts, settings.boundaries)
     rows = [row for name, found in scored.items() for row in _rows(name, found, splits)]
-    table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
+    table = SurprisalRow.table(rows)
     contrasts = split_contrasts(table, whole=_EVERYTHING)
     tables |= {} if contrasts.empty else {"splits": contrasts}
     name = str(study.attrs.get("name", "documents"))
@@ -177,7 +196,6 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
         + _summary(table, scored, settings, work)
         + split_summary(contrasts),
         warnings=_warnings(scored, settings, work, n_lost),
-        on_screen=table[list(_ON_SCREEN)],
     )
 
 
@@ -253,6 +271,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         tables=tables,
+        row=PseudoRow,
         dataset=xr.DataArray(sums, name="pll_nats", attrs={"units": "nats"}).to_dataset(),
         figures={
             "pll": word_figure(tables["words"], str(study.attrs.get("name", "")), "pll_bits", "pseudo-log-likelihood")

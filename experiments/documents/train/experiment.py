@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from shannon_game.estimators.documents import ngram_overlap
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.messages import Set
-from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS, surprisal
+from shannon_game.experiments.documents.surprisal import SurprisalRow, surprisal
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -48,16 +49,22 @@ class TrainSettings(Seeded, StoreFolder, TrainingSettings):
     """Words of a sequence for which held-out documents are looked through: does it stand in training documents too?"""
 
 
-TRAIN_COLUMNS = ("n_parameters", "n_steps", "n_train_tokens", "n_epochs", "ngram_overlap")
-"""Columns of the table after :data:`~shannon_game.experiments.documents.surprisal.TABLE_COLUMNS`; ``ngram_overlap`` is
-the share of a split's sequences of words that the training documents have."""
+class TrainRow(SurprisalRow):
+    """One split under the trained model."""
+
+    n_parameters: int = column.context("numbers of the model")
+    n_steps: int = column.context("steps")
+    n_train_tokens: int = column.context("tokens of the training documents")
+    n_epochs: float = column.context("times that each of them was seen")
+    ngram_overlap: float = column.beside("loss_nats", "share of the split's sequences of words in training documents")
+
 
 _TRAIN, _HELD_OUT = "train", "held out"
 # blocks of held-out text whose loss is computed while the model trains
 _MOST_HELD_OUT = 64
 
 
-@experiment(TrainSettings)
+@experiment(TrainSettings, row=TrainRow)
 def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     """Train a small decoder on documents, and score it on those that were held out.
 
@@ -186,7 +193,7 @@ def _table(
         n_train_tokens=int(blocks.size),
         n_epochs=n_seen / len(blocks),
         ngram_overlap=rows["split"].map(shares),
-    )[[*TABLE_COLUMNS, *TRAIN_COLUMNS]].reset_index(drop=True)
+    )[[one.name for one in TrainRow.columns]].reset_index(drop=True)
 
 
 def _n_parameters(folder: Path) -> int:

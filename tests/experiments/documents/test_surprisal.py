@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
+from shannon_game.experiments.documents.surprisal import SurprisalRow
 from shannon_game.experiments.documents.words import word_figure
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.documents.texts import text_study
@@ -85,7 +85,7 @@ def by_hand(root: Path, name: str, *, bos: str = tiny_models.END) -> dict[str, t
 @pytest.mark.parametrize("bos", [tiny_models.END, "none"])
 def test_every_column_by_hand(bos: str, root: Path, tmp_path: Path) -> None:
     result = score(*overrides(root, tmp_path, bos=bos))
-    assert tuple(result.table.columns) == TABLE_COLUMNS
+    assert list(result.table.columns) == [one.name for one in SurprisalRow.columns]
     table = result.table.set_index(["model", "split"])
     assert list(table.index) == [(m, s) for m in "ab" for s in ("test", "train", "every split")]
     for model in "ab":
