@@ -24,7 +24,7 @@ GOLDEN = {
 """Log-density, length of its gradient and one of its directions.
 
 Without the least noise, and 0.125 nats for players, the same program agreed with a kernel that had its own gradients,
-to 1e-11; its constants of normal priors were off by 4e-8 there, as PyTensor folded them from numbers in single precision.
+to 1e-11. Its constants of normal priors were off by 4e-8, as PyTensor folded them from numbers in single precision.
 """
 
 
