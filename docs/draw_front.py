@@ -29,9 +29,10 @@ with mpl.rc_context(STYLE):
     for place, (row, of_model, colour) in enumerate(ROWS.values()):
         found = posterior.loc[row]
         ends = found["perplexity_posterior_lower"], found["perplexity_posterior_upper"]
-        axes.hlines(place, *ends, colour, linewidth=3, alpha=0.75)
-        axes.plot(found["perplexity_median"], place, "o", color=colour, markersize=8)
+        axes.hlines(place, *ends, colour, linewidth=3 if of_model else 9, alpha=0.75)
+        # comparisons alone give people a set, in which no value is best
         if of_model is not None:
+            axes.plot(found["perplexity_median"], place, "o", color=colour, markersize=8)
             true = known.loc[of_model, "true_perplexity_asked"]
             axes.vlines(true, place - 0.34, place + 0.34, "0", linewidth=2, zorder=3)
             if of_model == "14M interface":
