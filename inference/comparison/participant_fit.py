@@ -38,6 +38,7 @@ from shannon_game.inference.comparison.participant_gap import (
     tail_share,
     top1_rate,
 )
+from shannon_game.inference.posterior import kept
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
 from shannon_game.inference.posterior.gaussian import QUICK, Gaussian, Program, fit_gaussian, nuts
@@ -325,7 +326,7 @@ def fit_participants(
     rng = np.random.default_rng(seed)
     scale = None if anchor.name == "answers" or data.is_player else anchor.k0
     model = participant_model(data, p, k0=scale, covariates=covariates, report=report, law=law)
-    compiled = Compiled(model, data)
+    compiled = Compiled(model, data, (p, covariates, report, law))
     if anchor.name == "outcomes" and scale is not None:
         for _ in range(_ROUNDS):
             belief = compiled.at(scale).belief(_FIRST_DRAWS, rng)
@@ -414,14 +415,16 @@ def _judged(
 class Compiled:
     """The model compiled, and the Gaussian at one scale after the other."""
 
-    def __init__(self, model: pm.Model, data: ParticipantData) -> None:
-        self.data = data
+    def __init__(self, model: pm.Model, data: ParticipantData, made_of: Sequence[Any] = ()) -> None:
+        self.data, self.made_of = data, made_of
+        self.scale: float | None = None
         self.program = Program(model, {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}, model.spreads)
         self.start: FloatArray | None = None
 
     def at(self, scale: float | None) -> Compiled:
         """Move the Gaussian to this scale, in place; return this object."""
         model = self.program.model
+        self.scale = scale
         if scale is not None:
             model.set_data("scale", scale)
         self.gaussian = fit_gaussian(
@@ -439,9 +442,16 @@ class Compiled:
         self, rng: np.random.Generator, earlier: InferenceData | None = None, **lengths: Any
     ) -> tuple[InferenceData, SharedBelief]:
         """Draws of the posterior after `earlier` ones, and of the belief given all."""
+        # a fit that is taken from an earlier run leaves the generator where one that is made leaves it
+        seed = int(rng.integers(2**31))
+        of = [self.data, self.made_of, self.scale, seed, {**lengths, "cores": None}]
         if earlier is not None:
             lengths |= {"tune": 0, "after": group(earlier, "posterior")}
-        idata = nuts(self.program, self.gaussian, rng, **lengths)
+        idata = kept.posterior(
+            "participants",
+            of=of,
+            draw=lambda: nuts(self.program, self.gaussian, np.random.default_rng(seed), **lengths),
+        )
         if earlier is not None:
             names = ("posterior", "sample_stats")
             both = {name: xr.concat([group(one, name) for one in (earlier, idata)], "draw") for name in names}

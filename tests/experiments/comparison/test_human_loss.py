@@ -29,7 +29,9 @@ from shannon_game.models.comparison.participant_data import ParticipantData
 from tests.experiments.command import TINY, config, prepared, run_experiment
 
 FEW: dict[str, Any] = {"sampler": {"draws": 10, "tune": 5}}
-"""A study this small takes a hundred gradients a draw."""
+"""Draws that miss their check, so that more are made, up to four times as many."""
+ANY: dict[str, Any] = {"gate": {"r_hat": 99, "ess_bulk": 1, "ess_tail": 1, "divergent": 999, "bfmi": 0.001}}
+"""A check that any draws pass, so that no more are made."""
 FIT = "shannon_game.experiments.comparison.human_loss.experiment.fit_participants"
 DESIGN = {"n_draws": 4, "n_answers": 6, "n_comparisons": 8, "n_participants": 9}
 AGED: dict[str, Any] = {"players": "human", "sensitivity": False, "people": "age", "allow_unconverged": True, **FEW}
@@ -46,7 +48,7 @@ def compared() -> tuple[xr.Dataset, ExperimentResult]:
     study = prepared("+exp=perplexity", *TINY, "study.n_participants=4").study
     players = ["human", "lm-medium"]
     return study, experiments.human_loss(
-        study, players=players, rounding="none", grid="interface", top1={"rate": 0.3}, **FEW
+        study, players=players, rounding="none", grid="interface", top1={"rate": 0.3}, **FEW, **ANY
     )
 
 
@@ -81,7 +83,8 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
         *("priors: narrow", "priors: wide"),
     ]
     everyone, assumed = row_of(result, "everyone"), row_of(result, "assumed")
-    assert everyone["k0_lower"] < everyone["k0_median"] < everyone["k0_upper"]
+    # the temperature that outcomes give differs from draw to draw, an assumption does not
+    assert everyone["k0_lower"] < everyone["k0_upper"]
     assert assumed["k0_lower"] == assumed["k0_upper"] == 1
     # equation 5 stands beside every row, of the same people
     assert everyone["gap_nats"] == estimate_perplexity(study).gap.gap_nats
@@ -96,9 +99,10 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     # the belief on tokens never drawn at which people reach the weakest model, and what was to be reached
     assert everyone["tail_factor"] == everyone["tail_factor_lm-weak"]
     assert (everyone["tail_factor"] > 1) == (everyone["gap_median_nats"] < truth)
-    for name in ("gap_{}_nats", "informed_gap_{}_nats", "tail_share_{}", "top1_model_{}"):
-        ends = [everyone[name.format(end)] for end in ENDS]
-        assert ends == sorted(ends)
+    # the ends are those of the draws, in the order of their names
+    at = int(np.flatnonzero(result.dataset["what"].to_numpy() == "everyone")[0])
+    ends = [everyone[f"gap_{end}_nats"] for end in ENDS]
+    assert_allclose(ends, np.nanquantile(result.dataset["gap_draws_nats"][at], [0.05, 0.5, 0.95]))
     # without free answers nothing tells noise from a belief of one's own
     assert np.isnan(everyone["one_by_one_most_median_nats"])
     assert_allclose(
@@ -187,7 +191,7 @@ def test_of_language_models_alone_a_failed_check_is_marked_beside_its_number(mon
 
     monkeypatch.setattr(FIT, failed)
     study = prepared("+exp=perplexity", *TINY).study
-    result = experiments.human_loss(study, players="lm-strong", **FEW)
+    result = experiments.human_loss(study, players="lm-strong", **FEW, **ANY)
     table = result.table
     assert table["rounding"].tolist() == ["none", "interface"]
     exact = study["target_logprob"].isel(item=np.unique(study["response_item"].to_numpy())).mean("item")

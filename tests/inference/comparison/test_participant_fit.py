@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.comparison.simulation.settings import SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
 from shannon_game.estimators.errors import InputError
+from shannon_game.inference.comparison import participant_fit
 from shannon_game.inference.comparison.participant_fit import (
     Anchor,
     ParticipantFit,
@@ -23,7 +25,9 @@ from shannon_game.inference.comparison.participant_fit import (
 )
 from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.inference.posterior.kept import keep_fits
 from shannon_game.models.comparison.participant_data import participant_data
+from shannon_game.models.comparison.participants import ParticipantPriors
 from tests.models.comparison.participant_studies import believers
 
 FAR = 3.5
@@ -109,15 +113,30 @@ def test_anchors_give_one_belief_its_scale(outcomes: ParticipantFit, fit: Partic
 
 
 @pytest.mark.mcmc
-def test_one_seed_one_fit() -> None:
+def test_one_seed_one_fit_also_from_a_run_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = participant_data(comparison_study())
     given: dict[str, Any] = {"anchor": Anchor("assumed", k0=0.6), "draws": 20, "seed": 3}
-    first, again = (fit_participants(data, **given) for _ in range(2))
+
+    def fitted(**more: Any) -> ParticipantFit:
+        with keep_fits(tmp_path):
+            return fit_participants(data, **given, **more)
+
+    first, again = fitted(), fit_participants(data, **given)
     np.testing.assert_allclose(first.item_gap_nats, again.item_gap_nats, rtol=1e-9)
     np.testing.assert_array_equal(first.discrepancy, again.discrepancy)
     np.testing.assert_array_equal(first.temperature, 1.0)
     np.testing.assert_allclose(first.k0, 0.6)
     np.testing.assert_allclose(first.gap_at(0.6), first.gap_nats)
+
+    def draw_none(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(participant_fit, "nuts", draw_none)
+    np.testing.assert_array_equal(first.gap_nats, fitted().gap_nats)
+    # of other priors, or another report likelihood, there is none
+    for more in ({"priors": ParticipantPriors(noise=1.0)}, {"report": "pulled"}):
+        with pytest.raises(KeyboardInterrupt):
+            fitted(**more)
 
 
 @pytest.mark.mcmc
