@@ -25,6 +25,8 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
+_LARGEST = 50.0
+"""Logarithm of the largest factor of a step."""
 _MOST_STEPS = 100_000
 _NEARLY_NONE = 1e-3
 
@@ -50,21 +52,33 @@ class HeldOutMixture(Result):
 def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> FloatArray:
     """Weights, (source,), with the highest mean log-probability of the words that came, to `tolerance` nats."""
     q = _checked(probability)
-    weights = np.full(q.shape[1], 1 / q.shape[1])
+    weights, growth = _best(q, np.full(q.shape[1], 1 / q.shape[1]), tolerance)
+    # steps come near a weight of 0 and never there; without the source it must not be missed
+    kept: FloatArray = np.where((growth < 1) & (weights < _NEARLY_NONE), 0, weights)
+    if ((q @ kept) > 0).all():
+        kept, growth = _best(q, kept / kept.sum(), tolerance)
+        if (growth[kept == 0] < 1).all():
+            return kept
+    return weights
+
+
+def _best(q: FloatArray, weights: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
+    """Best weights of the sources that have one, and by how much a step of power 1 would multiply each."""
+    power = 1.0
     for _ in range(_MOST_STEPS):
         growth = (q / (q @ weights)[:, None]).mean(axis=0)
         # the mean log-probability of any weights is at most ln max(growth) above that of these
-        if np.log(growth.max()) < tolerance:
+        largest = float(np.log(growth[weights > 0].max()))
+        if largest < tolerance:
             break
-        weights = weights * growth
-        weights /= weights.sum()
-    # steps come near a weight of 0 and never there; without the source it must not be missed
-    kept: FloatArray = np.where((growth < 1) & (weights < _NEARLY_NONE), 0, weights)
-    mixed = q @ (kept / kept.sum())
-    if (mixed > 0).all() and ((q / mixed[:, None]).mean(axis=0)[kept == 0] < 1).all():
-        kept /= kept.sum()
-        return kept
-    return weights
+        # a step of power 1 is always right, and far too short where sources are nearly alike
+        moved = weights * growth**power
+        moved /= moved.sum()
+        if power > 1 and not np.log(q @ moved).mean() > np.log(q @ weights).mean():
+            power = 1.0
+            continue
+        weights, power = moved, min(2 * power, max(1.0, _LARGEST / largest))
+    return weights, growth
 
 
 def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture:
