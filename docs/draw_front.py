@@ -29,10 +29,9 @@ with mpl.rc_context(STYLE):
     for place, (row, of_model, colour) in enumerate(ROWS.values()):
         found = posterior.loc[row]
         ends = found["perplexity_posterior_lower"], found["perplexity_posterior_upper"]
-        axes.hlines(place, *ends, colour, linewidth=3 if of_model else 9, alpha=0.75)
-        # comparisons alone give people a set, in which no value is best
+        # comparisons alone give a set, in which no value is best
+        axes.hlines(place, *ends, colour, linewidth=9, alpha=0.75)
         if of_model is not None:
-            axes.plot(found["perplexity_median"], place, "o", color=colour, markersize=8)
             true = known.loc[of_model, "true_perplexity_asked"]
             axes.vlines(true, place - 0.34, place + 0.34, "0", linewidth=2, zorder=3)
             if of_model == "14M interface":
@@ -41,8 +40,8 @@ with mpl.rc_context(STYLE):
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(ROWS) - 0.5, -0.6)
     axes.set_xscale("log")
-    number_ticks(axes.xaxis, [10, 20, 50, 100, 200, 500, 1000, 2000])
+    number_ticks(axes.xaxis, [10, 30, 100, 300, 1000, 3000])
     light_grid(axes, "x")
-    axes.set_xlabel("perplexity per token, 90% interval\n\N{LEFTWARDS ARROW} predicts better")
+    axes.set_xlabel("perplexity per token, 90% set\n\N{LEFTWARDS ARROW} predicts better")
     titled(figure, "How well do people and models predict the next token?")
     figure.savefig(DOCS / "figures/front.png", dpi=200)

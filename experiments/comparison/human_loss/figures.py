@@ -15,7 +15,9 @@ from shannon_game.experiments.comparison.estimates import XLABEL, player_rows
 from shannon_game.experiments.comparison.human_loss.rows import (
     BRIDGE,
     EVERYONE,
+    NO_SHARED_BIAS,
     PEOPLE,
+    PLAYERS,
     PRIORS,
     STEP,
     WITHOUT,
@@ -62,6 +64,7 @@ def people_label(row: Any) -> str:
     if row.method == BRIDGE:
         return f"humans, {BRIDGE}"
     who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
+    who += ", no shared bias" if row.what == NO_SHARED_BIAS else ""
     assumed = f"report slope {row.k0_median:g} assumed"
     how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)
     return f"{who}, {how}" + (f", top-1 rate near {row.top1_rate_given:g}" if row.top1_rate_given > 0 else "")
@@ -79,17 +82,25 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     rows = rows.assign(label=[fill(label, _WIDEST) for label in labels], colour=colour)
     rows["hollow"] = ~rows["converged"].astype(bool)
     ends = ("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper")
+    # comparisons alone, whose noise says nothing of people one by one, give a set in which no value is best
+    alone = rows["method"].isin([PEOPLE, PLAYERS]) & rows["one_by_one_most_median_nats"].isna()
+    alone &= rows[ends[1]] < rows[ends[2]]
+    rows = rows.assign(**{f"set_{name}": rows[name].where(alone) for name in ends})
+    rows = rows.assign(**{name: rows[name].where(~alone) for name in ends})
+    bar = f"comparisons alone: {about['interval']:.0%} set"
+    only = Series(*(f"set_{name}" for name in ends), label=bar, size=0, linewidth=5, capsize=0, offset=0.12)
     median = f"posterior median, {about['interval']:.0%}"
     posterior = Series(*ends, label=median, size=6, linewidth=2, capsize=0, offset=0.12)
     ends = ("perplexity", "perplexity_lower", "perplexity_upper")
     look: dict[str, Any] = {"size": 4, "capsize": 2, "linewidth": 1, "offset": -0.2}
     classical = Series(*ends, label=about["equation_5"], marker="s", colour="0.55", **look)
     truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=18, alpha=0.6)
-    missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if rows["hollow"].any() else []
-    handles = [posterior.handle(), *(each.handle() for each in (classical, truth) if each.is_in(rows)), *missed]
+    failed = (rows["hollow"] & ~alone).any()
+    missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if failed else []
+    handles = [*(each.handle() for each in (posterior, only, classical, truth) if each.is_in(rows)), *missed]
     title = "What perplexity do people have?"
     shape: dict[str, Any] = {"row_height": 0.5, "scale": "log", "columns": 2, "handles": handles}
-    return forest_figure(rows, [posterior, classical, truth], XLABEL, title, about["study"], **shape)
+    return forest_figure(rows, [posterior, only, classical, truth], XLABEL, title, about["study"], **shape)
 
 
 @styled
