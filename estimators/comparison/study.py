@@ -97,8 +97,8 @@ def validate_forecast_study(study: Dataset) -> Dataset:
     >>> import xarray as xr
     >>> said = {"participant": ["p1", "p2"], "response_item": [0, 0], "report": [0.7, 0.2], "outcome": [True, True]}
     >>> study = xr.Dataset({name: ("response", values) for name, values in said.items()})
-    >>> study = study.assign(automatic=("response", [False, False]))
-    >>> study = study.assign(item_id=("item", ["rain"])).assign_coords(item=[0]).assign_attrs(kind="forecast", name="rain")
+    >>> study = study.assign(automatic=("response", [False, False]), item_id=("item", ["rain"]))
+    >>> study = study.assign_coords(item=[0]).assign_attrs(kind="forecast", name="rain")
     >>> comparison.validate_forecast_study(study).sizes["response"]
     2
     """
