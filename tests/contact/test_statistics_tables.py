@@ -49,7 +49,7 @@ def test_best_completions_alone_keep_their_share() -> None:
 
 
 def test_single_precision_missing_is_missing() -> None:
-    assert cell_text(np.float32("nan")) == cell_text(np.datetime64("NaT")) == ""
+    assert cell_text(np.float32("nan")) == cell_text(np.datetime64("NaT", "ns")) == ""
 
 
 NORMS = pd.DataFrame(

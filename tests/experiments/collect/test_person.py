@@ -236,7 +236,8 @@ def test_what_was_shown_in_one_game_answers_no_question_of_another(database: Dat
         shown = ~Question.attention & Assignment.shown_at.is_not(None)
         query = select(Question, Assignment.id).join(Assignment).where(shown).order_by(Assignment.id)
         asked = [row[0] for row in transaction.execute(query)]
-    assert len(asked) == 15 * len(games)
+    # the last game ends early if it draws texts of which nothing is left that was not shown
+    assert 15 * (len(games) - 1) < len(asked) <= 15 * len(games)
     seen: list[str] = []
     for question in asked:
         place = "".join(question.content["context"].split())
