@@ -17,6 +17,7 @@ from shannon_game.experiments.papers.ranks_published import compare_with_publish
 from shannon_game.experiments.rankings.rank_recovery import TRUTH, simulate_ranks
 from shannon_game.experiments.rankings.ranks.experiment import ranks
 from shannon_game.experiments.rankings.windows import scores_by_window
+from shannon_game.inference.posterior.arviz_adapter import group_names
 from shannon_game.models.rankings.slopes import rank_data
 from tests.experiments.command import COMPILED_FAST, config, prepared, run_experiment
 from tests.experiments.studies.rankings import tiny_ranks
@@ -53,7 +54,7 @@ def test_what_a_run_writes(fitted, tmp_path: Path) -> None:
     assert (table["approximate_perplexity"] > table["perplexity_bound"]).all()
     assert (tmp_path / "posterior_ranks.nc").is_file()
     groups = {"log_likelihood", "prior", "prior_predictive", "posterior_predictive", "observed_data", "constant_data"}
-    assert groups <= set(result.posterior.groups())
+    assert groups <= set(group_names(result.posterior))
     windows = pd.read_csv(tmp_path / "windows.csv")
     assert len(windows) == 48
     average = windows[["linear", "reciprocal", "exponential_01", "exponential_03"]].mean(axis=1)
