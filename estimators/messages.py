@@ -39,7 +39,7 @@ def for_command() -> Iterator[None]:
 def word(value: object, reader: Reader | None = None) -> str:
     """Null, true or false as its reader writes it; anything else as Python shows it."""
     is_yaml = (reader or _readers[-1]) == "command" and (value is None or isinstance(value, bool))
-    return _in_yaml(value) if is_yaml else repr(value)
+    return in_yaml(value) if is_yaml else repr(value)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Set:
 
     def __str__(self) -> str:
         if _readers[-1] == "command":
-            return self.name if self.value is _UNSET else for_shell(f"{self.name}={_in_yaml(self.value)}")
+            return self.name if self.value is _UNSET else for_shell(f"{self.name}={in_yaml(self.value)}")
         first, *rest = self.name.split(".")[self.name.startswith(("study.", "experiment.")) :]
         value = self.value
         if first == "model":
@@ -115,11 +115,12 @@ def for_shell(text: str) -> str:
     return f'"{text}"' if "'" in text and not set(text) & set('"\\$`!') else shlex.quote(text)
 
 
-def _in_yaml(value: Any) -> str:
+def in_yaml(value: Any) -> str:
+    """Value of a setting as the command line has it."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_in_yaml(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {in_yaml(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_in_yaml, value))}]"
+        return f"[{','.join(map(in_yaml, value))}]"
     if isinstance(value, str):
         return quoted(value)
     words = {None: "null", True: "true", False: "false"}

@@ -8,6 +8,7 @@ from .cloze.mixture import mixture as mixture
 from .cloze.reading_times import reading_times as reading_times
 from .cloze.tvd.experiment import tvd as tvd
 from .comparison.build_study.experiment import build_study as build_study
+from .comparison.build_study.experiment import built_study as built_study
 from .comparison.calibration.experiment import calibration as calibration
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
@@ -22,6 +23,7 @@ from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.bounds import bounds as bounds
 from .harness.bundle import bundle as bundle
 from .harness.pseudonyms import pseudonymous as pseudonymous
+from .harness.sweep_frame import sweep as sweep
 from .papers.published import published as published
 from .papers.reproduce.experiment import reproduce as reproduce
 from .planning.experiment import design as design

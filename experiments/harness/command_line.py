@@ -211,27 +211,34 @@ def _long_form(arguments: Sequence[str]) -> list[str]:
 
 
 def models_by_path(arguments: Sequence[str]) -> list[str]:
-    """Read ``model=[smollm2,openai-community/gpt2,./mine]``: with a slash it is a repository of the Hub or a folder."""
+    """Read ``model=[smollm2,openai-community/gpt2,./mine]``: with a slash it is a repository of the Hub or a folder.
+
+    Generators with a slash, ``generator=./mine,./other``, are models of the run too, and go by their names.
+    """
     from shannon_game.experiments.harness.language_models import found_at  # noqa: PLC0415 - few commands name a model
 
-    found = []
+    given: list[str] = []
+    named: list[str] = []
     for text in arguments:
         key, _, value = text.partition("=")
-        names = value.strip("[]").split(",")
-        if key != "model" or "/" not in value or "{" in value:
-            found.append(text)
+        if key not in ("model", "generator") or "/" not in value or "{" in value:
+            given.append(text)
             continue
-        known = [name.strip() for name in names if "/" not in name]
-        used = set(known)
-        found += [f"model=[{','.join(known)}]"] if known else []
-        for name in (name.strip() for name in names if "/" in name):
-            settings = found_at(name)
-            key = re.sub(r"\W", "_", settings["name"])
-            # two of one name are refused where all models are known
-            key += "_" * (key in used)
-            used.add(key)
-            found += [f"+models.{key}.{field}={quoted(its)}" for field, its in settings.items()]
-    return found
+        names = [name.strip() for name in value.strip("[]").split(",")]
+        named += [name for name in names if "/" in name or key == "model"]
+        if key == "generator":
+            given.append(f"generator.name={','.join(quoted(Path(name).name) for name in names)}")
+    known = [name for name in named if "/" not in name]
+    given += [f"model=[{','.join(known)}]"] if known else []
+    used = set(known)
+    for name in dict.fromkeys(name for name in named if "/" in name):
+        settings = found_at(name)
+        key = re.sub(r"\W", "_", settings["name"])
+        # two of one name are refused where all models are known
+        key += "_" * (key in used)
+        used.add(key)
+        given += [f"+models.{key}.{field}={quoted(its)}" for field, its in settings.items()]
+    return given
 
 
 def _check_groups(given: Mapping[str, Override]) -> None:

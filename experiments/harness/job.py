@@ -60,8 +60,10 @@ OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
 
 
 @for_command()
-def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | None = None) -> Job:
-    """Import the experiment, check its settings, load its study; in this order, the cheap mistakes first."""
+def prepare(
+    cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | None = None, study: xr.Dataset | None = None
+) -> Job:
+    """Import the experiment, check its settings, load its study if none is given; the cheap mistakes first."""
     entry = entry_of(cfg.experiment, what="experiment")
     function: Any = load_target(entry, what="experiment")
     given = given_to(cfg.experiment)
@@ -69,7 +71,8 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
         if name in function.settings_class.model_fields and folder is not None and given.get(name) is None:
             given |= {name: folder / default, **({"set_aside": True} if name == "replicates" else {})}
     settings = experiment_settings(function, cfg, given, overrides)
-    study = load_study(cfg.study, kind=entry.kinds, wanted_by=entry.name)
+    if study is None:
+        study = load_study(cfg.study, kind=entry.kinds, wanted_by=entry.name)
     # a plan of a collection names its study itself: report and status are of that one
     study_of = getattr(settings, "study_of", None)
     if study_of is not None:

@@ -124,7 +124,8 @@ def swept(table: pd.DataFrame, columns: Sequence[Column], settings: Sequence[str
     own = {column.setting: column for column in columns if column.setting}
     keys, made = [], table.copy()
     for name in settings:
-        column, cells = own.get(name), made.pop(f"sweep.{name}")
+        # the name of a group of settings is its value
+        column, cells = own.get(name.removesuffix(".name")), made.pop(f"sweep.{name}")
         if column is None:
             number = pd.to_numeric(cells, errors="coerce")
             made.insert(0, name, number if number.notna().all() else cells)

@@ -33,16 +33,17 @@ from shannon_game.experiments.harness.language_models import GeneratedSettings, 
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
-from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.result import ExperimentResult, experiment, loader
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
+from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.parsing import objects
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.progress import counted
-from shannon_game.inference.settings import Count
+from shannon_game.inference.settings import Count, UserPath
 from shannon_game.inference.store.keys import result_key
 
 Layouts = Annotated[
@@ -55,8 +56,8 @@ _STRINGS = ("context", "target_token", "candidate_token", "token")
 _DAMAGE = "\ufffd".encode()
 
 
-class BuildStudySettings(Seeded, GeneratedSettings):
-    """Settings of :func:`build_study`; the generator draws the candidates."""
+class BuiltSettings(Seeded, GeneratedSettings):
+    """How a comparison study is built; the generator draws the candidates."""
 
     n_contexts: Count = 300
     """Questions."""
@@ -76,10 +77,22 @@ class BuildStudySettings(Seeded, GeneratedSettings):
     """Keep the generator's whole distributions (contexts x vocabulary x 4 bytes)."""
     inexact: Literal["error", "drop"] = "error"
     """Contexts that a model with another tokenizer cannot be asked exactly: error, or drop (counted)."""
-    layouts: Layouts = ("netcdf", "lm_game")
-    """Files written: netcdf (study.nc), lm_game (a folder of JSON files in the public layout of the game)."""
     items_per_batch: Count = 32
     """Most contexts of a batch: what a killed run loses."""
+
+
+class BuildStudySettings(BuiltSettings):
+    """Settings of :func:`build_study`."""
+
+    layouts: Layouts = ("netcdf", "lm_game")
+    """Files written: netcdf (study.nc), lm_game (a folder of JSON files in the public layout of the game)."""
+
+
+class BuiltTextsSettings(BuiltSettings):
+    """Settings of :func:`built_study`."""
+
+    path: UserPath
+    """Texts: a folder of .txt files, one .txt file, or JSON lines."""
 
 
 @experiment(BuildStudySettings)
@@ -88,9 +101,22 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
 
     A row per model; ``files["study.nc"]`` is the study, which :func:`comparison_file` reads.
     """
+    work = open_work(settings)
+    return _result(settings, *_built(study, settings, work), work)
+
+
+@loader(BuiltTextsSettings)
+def built_study(settings: BuiltTextsSettings) -> xr.Dataset:
+    """Build the study of :func:`build_study` from texts when it is asked for, so that generators can be swept.
+
+    What models say comes from the store where it is there: a second job computes none of it again.
+    """
+    return _built(texts(path=settings.path), settings, open_work(settings))[0]
+
+
+def _built(study: xr.Dataset, settings: BuiltSettings, work: Work) -> tuple[xr.Dataset, dict[str, ModelScores]]:
     chosen = chosen_generator(settings)
     models = {chosen.name: chosen, **settings.models}
-    work = open_work(settings)
     generator = load_language_model(chosen)
     cuts, n_damaged = _cuts(settings, study, generator)
     mine = work.mine([result_key(cut.context, cut.target) for cut in cuts])
@@ -120,10 +146,10 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
         text = "places left out because a character was lost in the text before them, or in the next token (U+FFFD)"
         add_note(built, text, count=n_damaged)
     validate_comparison_study(built)
-    return _result(settings, built, work, scores)
+    return built, scores
 
 
-def _cuts(settings: BuildStudySettings, study: xr.Dataset, generator: LanguageModel) -> tuple[list[Cut], int]:
+def _cuts(settings: BuiltSettings, study: xr.Dataset, generator: LanguageModel) -> tuple[list[Cut], int]:
     documents = encode(generator, study["text"].to_numpy().tolist(), source=f"study {study.attrs.get('name')!r}")
     token_bytes = vocabulary(generator).token_bytes
     damaged = [_damaged([token_bytes[token] for token in tokens]) for tokens in documents]
@@ -227,7 +253,7 @@ def _decoded(model: LanguageModel, tokens: Sequence[int]) -> str:
 
 
 def _result(
-    settings: BuildStudySettings, built: xr.Dataset, work: Work, scores: Mapping[str, ModelScores]
+    settings: BuildStudySettings, built: xr.Dataset, scores: Mapping[str, ModelScores], work: Work
 ) -> ExperimentResult:
     scheme = rounding_scheme("none")
     # the candidates are the generator's own, the estimator the plain one

@@ -1,0 +1,94 @@
+"""The sweep of the command in Python: an experiment under every combination of settings, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from hydra import compose, initialize_config_module
+
+from shannon_game.estimators.errors import require_packages
+from shannon_game.estimators.messages import in_yaml
+from shannon_game.estimators.schema import is_dataset
+from shannon_game.experiments.harness.command_line import models_by_path, search_path
+from shannon_game.experiments.harness.job import prepare
+from shannon_game.experiments.harness.registry import installed_configs
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+def sweep(
+    experiment: str, study: xr.Dataset | str | list[str] | None = None, *, n_jobs: int = 1, **settings: Any
+) -> pd.DataFrame:
+    """Run an experiment under every combination of some settings, as the command does with ``-m``.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name, as in ``+exp=perplexity``.
+    study : Dataset, str or list of str
+        A study, or the name of a loader; default that of the experiment.
+    n_jobs : int
+        Processes that share the jobs (joblib).
+    **settings
+        By their names on the command line, such as ``n`` or ``**{"study.path": "texts"}``. A list is swept, a tuple is
+        one value.
+
+    Returns
+    -------
+    DataFrame
+        Rows of every job's ``table.csv``, after ``job`` and a column ``sweep.SETTING`` for each swept setting: the
+        command's ``summary.csv`` without ``status`` and ``error``.
+
+    Raises
+    ------
+    InputError
+        If a setting or the study is wrong; the first job that fails ends the sweep.
+
+    Examples
+    --------
+    >>> import shannon_game as sg
+    >>> study = sg.simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
+    >>> table = sg.sweep("perplexity", study, n=[2, 4], rounding=["none", "coarse"], players=("lm-weak",))
+    >>> table.drop_duplicates(["sweep.n", "rounding"])[["sweep.n", "rounding", "perplexity"]].round(1)
+       sweep.n rounding  perplexity
+    0        2     none        18.7
+    2        2   coarse        12.1
+    3        4     none        23.6
+    5        4   coarse        16.4
+    """
+    import pandas as pd  # noqa: PLC0415 - the command needs none for its help
+
+    given, data = dict(settings), study if is_dataset(study) else None
+    if data is None and study is not None:
+        given = {"study": study, **given}
+    levels = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+    swept = [name for name, values in levels.items() if len(values) > 1]
+    jobs = [dict(zip(levels, combination, strict=True)) for combination in product(*levels.values())]
+    if n_jobs == 1:
+        tables = [_table(experiment, data, job) for job in jobs]
+    else:
+        require_packages(("joblib",), "bayes", source="sweep")
+        from joblib import Parallel, delayed  # noqa: PLC0415 - an extra has it
+
+        tables = Parallel(n_jobs=n_jobs)(delayed(_table)(experiment, data, job) for job in jobs)
+    parts = []
+    for number, (job, table) in enumerate(zip(jobs, tables, strict=True)):
+        own = {"job": number} | {f"sweep.{name}": _cell(job[name]) for name in swept}
+        parts.append(table.assign(**own)[[*own, *table.columns]])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else in_yaml(value)
+
+
+def _table(experiment: str, study: xr.Dataset | None, settings: Mapping[str, Any]) -> pd.DataFrame:
+    given = models_by_path([f"{name}={in_yaml(value)}" for name, value in settings.items()])
+    overrides = [f"+exp={experiment}", *given]
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
+        cfg = compose("config", overrides=[*overrides, *search_path([], installed_configs())])
+        return prepare(cfg, overrides, study=study).run().table
