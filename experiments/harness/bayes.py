@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.posterior.arviz_adapter import group, thin
-from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.inference.posterior.thresholds import GateThresholds, SamplerName
 from shannon_game.inference.progress import advance, counted, say, stage
 from shannon_game.inference.settings import Count, Group, Probability, Settings, numbers_of
 
@@ -68,7 +68,7 @@ class ChainSettings(Settings):
 class SamplerSettings(Group, ChainSettings):
     """What draws from the posterior."""
 
-    name: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie"
+    name: SamplerName = "nutpie"
     """NUTS by this package (numpyro and blackjax come with the extra samplers); human_loss and recovery of loss take
     pymc alone."""
     cores: Count | None = None

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra import compose, initialize_config_module
-from hydra._internal.utils import get_args_parser
+from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException
+from hydra.main import get_args_parser
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
@@ -105,7 +106,10 @@ def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:
 
 def _names_of(group: str) -> list[str]:
     folder = files("shannon_game.conf") / group
-    return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir()) if group and folder.is_dir() else []
+    names = [file.name for file in folder.iterdir()] if group and folder.is_dir() else []
+    store = ConfigStore.instance()
+    names += store.list(group) if group in store.list("") else []
+    return sorted(name.removesuffix(".yaml") for name in names)
 
 
 def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR0911 - one return a kind of mistake

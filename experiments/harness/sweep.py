@@ -12,10 +12,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
@@ -76,8 +76,16 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
         return None
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     given += cast("list[str]", OmegaConf.to_container(config.hydra.overrides.task, resolve=False))
-    batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(given), None)
-    return [settings_of(overrides) for batch in batches for overrides in batch]
+    return [settings_of(overrides) for overrides in expanded(given)]
+
+
+def expanded(given: Sequence[str]) -> list[tuple[str, ...]]:
+    """Overrides of every job of a sweep, in the order of Hydra's own sweeper."""
+    levels = []
+    for one in OverridesParser.create().parse_overrides(list(given)):
+        values = one.sweep_string_iterator() if one.is_sweep_override() else [one.get_value_element_as_str()]
+        levels.append([f"{one.get_key_element()}={value}" for value in values])
+    return list(product(*levels))
 
 
 def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) -> list[SweptJob]:
@@ -223,7 +231,9 @@ def finish() -> bool | None:
     title = f"{name} by {listed(swept_settings(jobs))}" if swept_settings(jobs) else name
     view = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi), draw=draw)
     if config.output.print:
-        said = f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}"
+        n_rows, shown = len(view.table), min(len(view.table), _PRINTED_ROWS)
+        cut = "" if shown == n_rows else f"; the first {shown} of {n_rows} rows"
+        said = f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}{cut}"
         print_table(view.table.head(_PRINTED_ROWS), said, view.constants)
         sys.stdout.write(f"{view.notes}\n" if view.notes else "")
         for error in dict.fromkeys(job.error for job in jobs if job.error):

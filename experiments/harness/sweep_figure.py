@@ -19,10 +19,11 @@ from shannon_game.experiments.harness.figures import (
 )
 from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.rows import Column, columns_in
 from shannon_game.experiments.harness.views import axis_of, ends_of, headline_of, keys_of, parts_of, spread_key
 
-_MAX_TICKS, _MAX_PANELS = 10, 12
+_MAX_TICKS, _MAX_PANELS, _MAX_ROWS = 10, 12, 4
 
 
 def _finish_axis(axes: Axes, labels: Sequence[str] | None, values: np.ndarray) -> None:
@@ -40,6 +41,16 @@ def _finish_axis(axes: Axes, labels: Sequence[str] | None, values: np.ndarray) -
     number_ticks(axes.xaxis, values[:: -(-len(values) // _MAX_TICKS)])
 
 
+def _name_panel(
+    axes: Axes, facets: Sequence[Column], levels: tuple[object, object], *, above: bool, beside: bool
+) -> None:
+    if above and facets:
+        axes.set_title(f"{facets[0].name} {levels[0]}", fontsize=9.5)
+    if beside and len(facets) > 1:
+        at = {"rotation": 270, "ha": "left", "va": "center", "fontsize": 9.5}
+        axes.text(1.03, 0.5, f"{facets[1].name} {levels[1]}", transform=axes.transAxes, **at)
+
+
 @styled
 def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> Figure | None:
     """Draw the headline of declared rows against what was swept, a colour a player, with the truth where known."""
@@ -51,13 +62,15 @@ def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> F
     colour = next((one for one in columns if one.players and one in keys), None)
     across, rest = _places(table, [one for one in keys if one is not colour], columns)
     facets = [one for one in rest if table[one.name].nunique() <= _MAX_PANELS][:2]
+    # a narrow figure can be read in one column of a page
+    facets = facets[::-1] if facets and table[facets[0].name].nunique() <= _MAX_ROWS else facets
     others = [one.name for one in rest if one not in facets]
     players = table[colour.name].unique().tolist() if colour else [""]
     colours = player_colours(players) if colour else {"": "black"}
     positions, labels = _positions(table, across)
     grids = [table[one.name].unique().tolist() for one in facets]
     wide, high = [*grids, [None], [None]][:2]
-    figure = new_figure(1.6 + 2.3 * max(len(wide), 2), 1.3 + 2.4 * len(high))
+    figure = new_figure(1.1 + 1.95 * max(len(wide), 2), 1.3 + 1.95 * len(high))
     grid = figure.subplots(len(high), len(wide), sharex=True, sharey=True, squeeze=False)
     styles = table[others].astype(str).agg(", ".join, axis=1) if others else None
     names = ["" if styles is None else one for one in (styles.unique() if styles is not None else [""])]
@@ -73,9 +86,9 @@ def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> F
                 mine = here & (table[colour.name] == player).to_numpy() if colour else here
                 mine = mine & (styles == each).to_numpy() if styles is not None else mine
                 shift = room * ((number + 0.5) / len(series) - 0.5)
-                _draw_rows(axes, table[mine], columns, positions[mine] + shift, colour=colours[player], room=room)
-            shown = zip(facets, (level, upright), strict=False)
-            axes.set_title(", ".join(f"{one.name} {value}" for one, value in shown), fontsize=9.5)
+                style = {"colour": colours[player], "half": max(min(room / 12, 0.45 * room / len(series)), 0.02)}
+                _draw_rows(axes, table[mine], columns, positions[mine] + shift, **style)
+            _name_panel(axes, facets, (level, upright), above=row == 0, beside=at == len(wide) - 1)
             axes.set_xlabel(across.name if across and row == len(high) - 1 else "")
             light_grid(axes, "y")
             _finish_axis(axes, labels, np.unique(positions))
@@ -87,7 +100,7 @@ def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> F
         pad = 0.05 * (top - low) or 0.5
         grid.flat[0].set_ylim(low - pad, top + pad)
     figure.supylabel(axis_of(main), fontsize=10)
-    titled(figure, title)
+    titled(figure, title, f"side by side in a colour: {listed(others)}" if others else "")
     handles = [mark(player_label(name), colours[name], "o", line="-") for name in players if name]
     if truths and table[truths[0]].notna().any():
         handles.append(mark("truth", "0.4", "_", markersize=12, markeredgewidth=2))
@@ -122,7 +135,7 @@ def _positions(table: pd.DataFrame, across: Column | None) -> tuple[np.ndarray, 
 
 
 def _draw_rows(
-    axes: Axes, rows: pd.DataFrame, columns: Sequence[Column], x: np.ndarray, *, colour: str, room: float
+    axes: Axes, rows: pd.DataFrame, columns: Sequence[Column], x: np.ndarray, *, colour: str, half: float
 ) -> None:
     """Draw the headline of some rows with its ends and truths; hollow where a flag is bad."""
     main = headline_of(columns)
@@ -136,5 +149,4 @@ def _draw_rows(
     axes.plot(x[~bad], y[~bad], "o", color=colour, markersize=4.5)
     axes.plot(x[bad], y[bad], "o", color=colour, markersize=4.5, markerfacecolor="white")
     for one in parts_of(columns, main, "truth")[:1]:
-        half = max(room / 12, 0.02)
         axes.hlines(rows[one.name], x - half, x + half, color=colour, linewidth=2.2, alpha=0.55)

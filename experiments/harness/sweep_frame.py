@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hydra import compose, initialize_config_module
@@ -14,6 +14,7 @@ from shannon_game.estimators.schema import is_dataset
 from shannon_game.experiments.harness.command_line import models_by_path, search_path
 from shannon_game.experiments.harness.job import prepare
 from shannon_game.experiments.harness.registry import installed_configs
+from shannon_game.experiments.harness.sweep import SweptJob, expanded, settings_of, summary_table, swept_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,33 +63,28 @@ def sweep(
     """
     import pandas as pd  # noqa: PLC0415 - the command needs none for its help
 
-    given, data = dict(settings), study if is_dataset(study) else None
-    if data is None and study is not None:
-        given = {"study": study, **given}
-    levels = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
-    swept = [name for name, values in levels.items() if len(values) > 1]
-    jobs = [dict(zip(levels, combination, strict=True)) for combination in product(*levels.values())]
+    data = study if is_dataset(study) else None
+    given = {**({} if data is not None or study is None else {"study": study}), **settings}
+    texts = [f"{name}={','.join(map(in_yaml, its if isinstance(its, list) else [its]))}" for name, its in given.items()]
+    jobs = expanded(models_by_path([f"+exp={experiment}", *texts]))
     if n_jobs == 1:
-        tables = [_table(experiment, data, job) for job in jobs]
+        tables = [_table(job, data) for job in jobs]
     else:
         require_packages(("joblib",), "bayes", source="sweep")
         from joblib import Parallel, delayed  # noqa: PLC0415 - an extra has it
 
-        tables = Parallel(n_jobs=n_jobs)(delayed(_table)(experiment, data, job) for job in jobs)
-    parts = []
-    for number, (job, table) in enumerate(zip(jobs, tables, strict=True)):
-        own = {"job": number} | {f"sweep.{name}": _cell(job[name]) for name in swept}
-        parts.append(table.assign(**own)[[*own, *table.columns]])
-    return pd.concat(parts, ignore_index=True)
+        tables = Parallel(n_jobs=n_jobs)(delayed(_table)(job, data) for job in jobs)
+    done = [
+        SweptJob(at, "ok", settings_of(job), "", its) for at, (job, its) in enumerate(zip(jobs, tables, strict=True))
+    ]
+    made = summary_table(done).drop(columns=["status", "error"])
+    for name in ["job", *(f"sweep.{name}" for name in swept_settings(done))]:
+        with suppress(ValueError, TypeError):
+            made[name] = pd.to_numeric(made[name])
+    return made.infer_objects()
 
 
-def _cell(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else in_yaml(value)
-
-
-def _table(experiment: str, study: xr.Dataset | None, settings: Mapping[str, Any]) -> pd.DataFrame:
-    given = models_by_path([f"{name}={in_yaml(value)}" for name, value in settings.items()])
-    overrides = [f"+exp={experiment}", *given]
+def _table(overrides: Sequence[str], study: xr.Dataset | None) -> pd.DataFrame:
     with initialize_config_module("shannon_game.conf", version_base="1.3"):
         cfg = compose("config", overrides=[*overrides, *search_path([], installed_configs())])
         return prepare(cfg, overrides, study=study).run().table

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # characters that begin markup in a text that is none: "_" inside a word, "<" before a number and "[0, 1]" begin none
 _MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(?=#?\w+;)|~(?=~)")
 
-_INTERVAL = re.compile(r"|(-?inf|[-+.e\d]+)( \[\S+, \S+\]| \N{PLUS-MINUS SIGN} \S+)?[†‡]*")
+_INTERVAL = re.compile(r"|(-?inf|[-+.e\d]+)( \[\S+, \S+\]| \N{PLUS-MINUS SIGN} \S+)?[†‡]*( [-+]\S+)?")
 _WIDTH = 120
 _LONGEST_NAME = 9
 

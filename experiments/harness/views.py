@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDEST = 8
 ALL = "all"
 """Value of a swept setting in a row that does not depend on it."""
-_SPREAD, _SHORT = 4, 12
+_SPREAD, _SHORT, _EXACT = 4, 12, 1e-9
 # what of an estimate stands beside it, and what is left out first where there are too many columns
 _RANK = {"flag": 2, "truth": 3, "error": 4, "beside": 5}
 
@@ -182,16 +182,21 @@ def paper_table(table: pd.DataFrame, declared: Sequence[Column], digits: int = 3
     keys = [each for each in keys_of(table, columns) if each is not one]
     flags = [each for each in columns if each.role == "flag" and each.bad]
     marks = ["".join(each.bad.get(str(table[each.name].iloc[at]), "") for each in flags) for at in range(len(table))]
-    cells = [f"{text}{mark}" for text, mark in zip(with_interval(table, columns, main, digits), marks, strict=True)]
+    errors = [each.name for each in parts_of(columns, main, "error")[:1] if table[each.name].notna().any()]
+    off = table[errors].fillna(0).sum(axis=1).astype(float)
+    ends = [f"{mark} {by:+.2f}" if abs(by) > _EXACT else mark for mark, by in zip(marks, off, strict=True)]
+    cells = [f"{text}{end}" for text, end in zip(with_interval(table, columns, main, digits), ends, strict=True)]
     truths = [each.name for each in parts_of(columns, main, "truth")[:1] if table[each.name].notna().any()]
     names, levels = [each.name for each in keys], table[one.name].unique().tolist()
     keyed = table.assign(_cell=cells).set_index([*names, one.name])["_cell"]
     wide = keyed.unstack(one.name, sort=False)  # noqa: PD010 - a key may be missing, which pivot_table leaves out
     wide = wide.reindex(columns=levels).fillna("").set_axis([f"{one.name} {level}" for level in levels], axis=1)
     known = table.groupby(names, dropna=False, sort=False)[truths].first()
-    shown = known.map(lambda value: short(value, digits)).join(wide).reset_index()
+    known = known.map(lambda value: short(value, digits)).set_axis(["truth" for _ in truths], axis=1)
+    shown = known.join(wide).reset_index()
     same = [each for each in columns if each.role in ("setting", "context") and _n_levels(table, each) == 1]
     said = [f"{each.name} {cell_text(table[each.name].iloc[0])}" for each in same]
     meant = [f"{mark} {value}" for each in flags for value, mark in each.bad.items() if any(mark in at for at in marks)]
     what = f"{main.name}{f' ({main.unit})' if main.unit else ''} [interval]"
-    return View(shown, ", ".join(said), "; ".join([what, *meant]))
+    what = " ".join([what, *errors])
+    return View(shown, ", ".join(said), "; ".join([what, *(f"truth: {name}" for name in truths), *meant]))

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
 from types import FrameType
-from typing import Any
+from typing import Any, get_args
 
 import pymc as pm
 
@@ -23,11 +23,11 @@ from shannon_game.inference.posterior.arviz_adapter import (
     common_stats,
     without_unconstrained,
 )
+from shannon_game.inference.posterior.thresholds import SamplerName
 from shannon_game.inference.progress import Show, stage
 from shannon_game.models.density import WrittenDensity
 
-SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
-"""NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""
+SAMPLERS = get_args(SamplerName)
 
 _NEEDS = {
     "nutpie": ("bayes", ("pymc", "arviz", "nutpie")),

@@ -1,8 +1,12 @@
-"""What a posterior must reach; no package of the extra bayes is needed to say it."""
+"""What a posterior must reach, and what samples it; no package of the extra bayes is needed to say it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+SamplerName = Literal["nutpie", "pymc", "numpyro", "blackjax"]
+"""NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""
 
 
 @dataclass(frozen=True)
