@@ -39,12 +39,10 @@ from shannon_game.experiments.harness.job import SHARED, Job, prepare
 from shannon_game.experiments.harness.outputs import (
     JobStatus,
     begin,
-    check_outputs,
     finish,
-    forget_attempt,
-    read_result,
+    read_status,
     report_of,
-    status_folder,
+    set_aside,
     write_outputs,
     write_status,
 )
@@ -138,20 +136,16 @@ def run_job(cfg: DictConfig) -> int:
     name = str(OmegaConf.select(cfg, "experiment.name"))
     status = JobStatus("running", name, overrides, "", datetime.now().astimezone().isoformat(timespec="seconds"))
 
-    place = status_folder(folder)
     shows: Callable[[], None] | None = None
     try:
-        hide_keys(cfg, place)
+        hide_keys(cfg, folder)
         _check_settings(cfg)
         cfg = with_public_folders(cfg)
         identity = job_identity(cfg)
         status = replace(status, **asdict(identity))
         before = _done(folder, identity, prefix) if cfg.resume else None
         if before is None:
-            check_outputs(folder)
-            place = begin(folder, status)
-            if place != folder and (standing := read_result(folder)) is not None:
-                say(f"{prefix}replaces the result of {standing.experiment} of {standing.started}, once it is whole")
+            begin(folder, status)
             # a folder that somebody named is gone on with where it is
             named = in_sweep or any(text.startswith("hydra.run.dir=") for text in settings.overrides.hydra)
             earlier = None if named else take_over(folder, identity)
@@ -160,17 +154,15 @@ def run_job(cfg: DictConfig) -> int:
             before, shows = _run(cfg, folder, status, identity, prefix=prefix)
         code = EXIT_GATE if before.gate_failed else EXIT_OK
     except KeyboardInterrupt:
-        _end(place, replace(status, status="interrupted", seconds=_since(start)))
+        _end(folder, replace(status, status="interrupted", seconds=_since(start)))
         raise
     # extensions in Rust raise what is no Exception
     except BaseException as error:
         if unknown := values_of(cfg, getattr(error, "unknown", "")):
-            take_out(unknown, place)
+            take_out(unknown, folder)
             status = replace(status, overrides=tuple(without(overrides, unknown)))
-        code, message = _told(error, place, prefix)
-        _end(place, replace(status, status="failed", seconds=_since(start), error=message))
-        if place != folder:
-            say(f"{prefix}{_shown(folder)} keeps its earlier result")
+        code, message = _told(error, folder, prefix)
+        _end(folder, replace(status, status="failed", seconds=_since(start), error=message))
     _exit_codes.append(code)
     # the result stands: whatever happens to the screen
     if shows is not None:
@@ -181,12 +173,11 @@ def run_job(cfg: DictConfig) -> int:
 def _done(folder: Path, identity: JobIdentity, prefix: str) -> JobStatus | None:
     done, again = done_before(folder, identity)
     if again:
-        say(f"{prefix}done again: {again}")
+        say(f"{prefix}done again: {again}; the earlier result is in {_shown(set_aside(folder))}")
     if not done:
         return None
     say(f"{prefix}done before, skipped")
-    forget_attempt(folder)
-    return read_result(folder)
+    return read_status(folder)
 
 
 def _end_with_starter() -> None:

@@ -17,7 +17,7 @@ from shannon_game.experiments.harness import sweep
 from shannon_game.experiments.harness.outputs import (
     JobStatus,
     check_run_folder,
-    read_result,
+    read_status,
     refuse_links,
     write_status,
 )
@@ -41,7 +41,7 @@ class OwnFolder(Callback):
                 refuse_links(wanted)
                 check_run_folder(wanted)
             folder = _own(wanted, is_new=is_new)
-            if read_result(folder) is None:
+            if read_status(folder) is None:
                 # before Hydra writes there, so that the folder is a run's from its first file on
                 write_status(folder, JobStatus("running", "", (), "", datetime.now().astimezone().isoformat()))
             _set(config, "run", folder)
@@ -71,7 +71,7 @@ class OwnFolder(Callback):
 def _check_jobs(folder: Path, config: DictConfig) -> None:
     """Refuse a plan in which a job that is done has other settings: its result would be replaced."""
     for number, planned in enumerate(sweep.planned_jobs(config) or []):
-        before = read_result(folder / str(number))
+        before = read_status(folder / str(number))
         found = None if before is None or before.status != "ok" else sweep.settings_of(before.overrides)
         if found is not None and found != planned:
             said = ", ".join(f"{key}={value}" for key, value in found.items() if planned.get(key) != value)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -24,16 +25,7 @@ from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.rows import columns_in
 from shannon_game.inference.disk import make_room, write_whole
-from shannon_game.inference.manifest import (
-    SCRATCH,
-    Manifest,
-    in_the_way,
-    is_as_written,
-    put,
-    remove,
-    remove_scratch,
-    take_unused,
-)
+from shannon_game.inference.manifest import Manifest, is_as_written, put, remove, take_unused
 from shannon_game.inference.own_folder import LOCK
 from shannon_game.inference.settings import Settings
 
@@ -43,10 +35,7 @@ if TYPE_CHECKING:
 
 _STATUS = "status.json"
 PSEUDONYMS = "pseudonyms.csv"
-"""Who is who in a bundle: kept as it is once it is written."""
-
-_ATTEMPT = f"{SCRATCH}attempt"
-"""Folder of the status, log and config of a run, as long as the result of an earlier one stands."""
+"""Who is who in a bundle."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ class JobStatus:
     data: Mapping[str, str] = field(default_factory=dict)
     """Setting that names a file or folder -> hash of what was there when the job began."""
     sha256: Manifest = field(default_factory=dict)
-    """File that the job wrote -> its digests; several while one result replaces another."""
+    """File that the job wrote, or is writing -> its digests."""
 
 
 def config_hash(cfg: DictConfig) -> str:
@@ -100,24 +89,6 @@ def _decisive(cfg: DictConfig) -> dict[str, Any]:
     return settings
 
 
-def attempt_prefix(folder: str) -> str:
-    """What stands before the names of a run's log and config: nothing, unless an earlier result stands there."""
-    return f"{_ATTEMPT}/" if _stands(Path(folder)) else ""
-
-
-OmegaConf.register_new_resolver("attempt", attempt_prefix, replace=True)
-
-
-def _stands(folder: Path) -> bool:
-    before = read_result(folder)
-    return before is not None and before.status == "ok"
-
-
-def status_folder(folder: Path) -> Path:
-    """Where a run in a folder keeps its status, log and config until it has a result."""
-    return folder / attempt_prefix(str(folder))
-
-
 def write_status(folder: Path, status: JobStatus) -> None:
     """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
     folder.mkdir(exist_ok=True)
@@ -125,12 +96,7 @@ def write_status(folder: Path, status: JobStatus) -> None:
 
 
 def read_status(folder: Path) -> JobStatus | None:
-    """Read the status of the last run in a folder; None if there is none (the job is then as good as not done)."""
-    return read_result(folder / _ATTEMPT) or read_result(folder)
-
-
-def read_result(folder: Path) -> JobStatus | None:
-    """Read the status of the run whose result stands in a folder, or of the only one."""
+    """Read the status of the run in a folder; None if there is none (the job is then as good as not done)."""
     try:
         content = json.loads((folder / _STATUS).read_text(encoding="utf-8"))
         known = {name: value for name, value in content.items() if name in JobStatus.__dataclass_fields__}
@@ -140,71 +106,55 @@ def read_result(folder: Path) -> JobStatus | None:
 
 
 def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
-    """Refuse a folder that holds files and is no run's; nothing is touched."""
+    """Refuse a folder that holds files and is no run's, or that holds a result; nothing is touched."""
     # the job of a sweep that was killed early has what Hydra writes and no status
     known = {LOCK, ".hydra", "run.log"} if in_sweep else {LOCK}
-    if folder.exists() and read_result(folder) is None and any(path.name not in known for path in folder.iterdir()):
+    before, problem = read_status(folder), ""
+    if before is None and folder.exists() and any(path.name not in known for path in folder.iterdir()):
         problem = "holds files that no run wrote; name a new or an empty folder"
+    elif before is not None and before.status == "ok" and not in_sweep:
+        problem = f"holds the result of {before.experiment} of {before.started}; name another folder"
+    if problem:
         raise InputError(problem, source=str(folder), field="hydra.sweep.dir" if in_sweep else "hydra.run.dir")
 
 
 def refuse_links(folder: Path) -> None:
     """Refuse a folder of a run with links, which lead elsewhere, or pipes, which a reader waits at for ever."""
-    for place in (folder, folder / ".hydra", folder / _ATTEMPT, folder / _ATTEMPT / ".hydra"):
+    for place in (folder, folder / ".hydra"):
         for path in place.iterdir() if place.is_dir() else ():
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
                 what = "a link, and a run writes through none" if path.is_symlink() else "neither a file nor a folder"
                 raise InputError(f"is {what}; move it, or name another folder", source=str(path))
 
 
-def check_outputs(folder: Path) -> None:
-    """Refuse to begin where a later result could not replace the earlier one."""
-    before = read_result(folder)
-    if before is not None and (found := in_the_way(folder, before.sha256, before.sha256)):
-        problem = f"{found[0]} has changed since a run wrote it; move it, or name another folder"
-        raise InputError(problem, source=str(folder))
+def begin(folder: Path, status: JobStatus) -> None:
+    """Write the first status of a run; what a kill left of a result that was being put there goes."""
+    if (before := read_status(folder)) is not None:
+        remove(folder, before.sha256)
+    write_status(folder, status)
 
 
-def begin(folder: Path, status: JobStatus) -> Path:
-    """Write the first status of a run, and give the folder that has it until there is a result."""
-    place = status_folder(folder)
-    before = read_result(folder)
-    if place == folder:
-        # neither a result nor a run: what a kill left of a result that was being put there
-        remove(folder, {} if before is None else before.sha256)
-        forget_attempt(folder)
-    write_status(place, status)
-    return place
-
-
-def forget_attempt(folder: Path) -> None:
-    """Remove status, log and config of a run that came after the one whose result stands."""
-    remove_scratch(folder / _ATTEMPT)
+def set_aside(folder: Path) -> Path:
+    """Move the folder of a job that is done again, with all that it holds, and make a new one for it."""
+    other = next(at for number in count(1) if not (at := folder.with_name(f"{folder.name}_before_{number}")).exists())
+    folder.rename(other)
+    # what Hydra wrote of the new job
+    shutil.copytree(other / ".hydra", folder / ".hydra")
+    return other
 
 
 def finish(folder: Path, staging: Path, status: JobStatus) -> Path:
-    """Put a whole result in the place of an earlier one, or beside the folder if a file stands in the way."""
-    before, place = read_result(folder), status_folder(folder)
-    written = {} if before is None else dict(before.sha256)
-    # the key of a bundle that was shared is not made again
-    if not is_as_written(staging, PSEUDONYMS, written):
-        written.pop(PSEUDONYMS, None)
+    """Put a whole result into the folder of its run, or beside it if a file stands in the way."""
 
-    def record(both: Manifest) -> None:
-        write_status(folder, replace(status, status="running", sha256=both))
+    def record(coming: Manifest) -> None:
+        write_status(folder, replace(status, status="running", sha256=coming))
 
     try:
-        new = put(staging, folder, written, record)
+        new = put(staging, folder, {}, record)
     except InputError:
-        folder = place = take_unused(folder)
+        folder = take_unused(folder)
         new = put(staging, folder, {}, record)
     write_status(folder, replace(status, status="ok", sha256=new))
-    if place != folder:
-        for name in ("run.log", *(f".hydra/{path.name}" for path in place.glob(".hydra/*"))):
-            # a system may refuse to move a log that is open
-            with suppress(OSError):
-                (place / name).replace(folder / name)
-        forget_attempt(folder)
     return folder
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.content import file_sha256
-from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
+from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_status
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.inference.manifest import FITS
@@ -66,7 +66,7 @@ def job_identity(cfg: DictConfig) -> JobIdentity:
 
 def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
     """Compare a job with what lies in its folder."""
-    before = read_result(folder)
+    before = read_status(folder)
     if before is None or before.status != "ok":
         return False, ""
     changed = next(

@@ -28,7 +28,7 @@ def main(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return command.main()
 
 
-@pytest.mark.parametrize("link", [".hydra", ".shannon-game-attempt", "run.log", "table.csv"])
+@pytest.mark.parametrize("link", [".hydra", "run.log", "table.csv"])
 def test_a_link_in_a_run_folder_leads_nowhere(
     link: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,13 +16,11 @@ from shannon_game.experiments.harness.outputs import (
     ExperimentResult,
     JobStatus,
     begin,
-    check_outputs,
     check_run_folder,
     config_hash,
     finish,
-    read_result,
     read_status,
-    write_status,
+    set_aside,
 )
 from shannon_game.experiments.harness.tables import cell_text
 from shannon_game.inference.manifest import scratch
@@ -56,7 +54,6 @@ def status_with(**changes):
 def run_in(folder, content, **changes):
     """A run that writes files, from its first status to its last."""
     check_run_folder(folder)
-    check_outputs(folder)
     begin(folder, status_with(status="running", **changes))
     with scratch(folder) as staging:
         for name, text in content.items():
@@ -69,58 +66,48 @@ def content_of(folder):
     return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_later_result_replaces_an_earlier_one_and_nothing_else(tmp_path):
-    assert run_in(tmp_path, {"table.csv": "1", "figures/a.png": "1", "old/b.txt": "1"}) == tmp_path
-    for name in ("mine.txt", "figures/mine.svg"):
-        (tmp_path / name).write_text("mine")
-    run_in(tmp_path, {"table.csv": "2", "figures/c.png": "2"}, started="later")
-    found = content_of(tmp_path)
-    found.pop("status.json")
-    assert found == {"table.csv": "2", "figures/c.png": "2", "mine.txt": "mine", "figures/mine.svg": "mine"}
-    assert read_status(tmp_path).started == "later"
-    assert not (tmp_path / "old").exists()
-
-
-def test_a_run_that_fails_leaves_the_earlier_result_as_it_was(tmp_path):
-    run_in(tmp_path, {"table.csv": "1"})
+def test_a_folder_that_holds_a_result_is_written_once(tmp_path):
+    assert run_in(tmp_path, {"table.csv": "1", "figures/a.png": "1"}) == tmp_path
     before = content_of(tmp_path)
-    place = begin(tmp_path, status_with(status="running"))
-    write_status(place, status_with(status="failed", error="why"))
-    assert {name: text for name, text in content_of(tmp_path).items() if not name.startswith(".shannon")} == before
-    assert (read_status(tmp_path).status, read_result(tmp_path).status) == ("failed", "ok")
-    run_in(tmp_path, {"table.csv": "2"})
-    assert read_status(tmp_path).status == "ok"
-    assert sorted(content_of(tmp_path)) == ["status.json", "table.csv"]
-
-
-@pytest.mark.parametrize("change", [lambda path: path.write_text("mine"), lambda path: path.symlink_to("elsewhere")])
-def test_an_output_that_was_changed_is_not_replaced(tmp_path, change):
-    run_in(tmp_path, {"table.csv": "1", "report.md": "1"})
-    (tmp_path / "table.csv").unlink()
-    change(tmp_path / "table.csv")
-    with pytest.raises(InputError, match=r"table\.csv"):
+    with pytest.raises(InputError, match="holds the result of perplexity"):
         run_in(tmp_path, {"table.csv": "2"})
-    assert (tmp_path / "report.md").read_text() == "1"
+    assert content_of(tmp_path) == before
+
+
+def test_a_job_that_is_done_again_leaves_the_earlier_result_beside_it(tmp_path):
+    job = tmp_path / "3"
+    (job / ".hydra").mkdir(parents=True)
+    (job / ".hydra" / "config.yaml").write_text("seed: 1")
+    begin(job, status_with(status="running"))
+    with scratch(job) as staging:
+        (staging / "table.csv").write_text("1")
+        finish(job, staging, status_with())
+    (job / "mine.txt").write_text("mine")
+    before = content_of(job)
+    for number in (1, 2):
+        assert set_aside(job) == tmp_path / f"3_before_{number}"
+    assert content_of(tmp_path / "3_before_1") == before
+    assert content_of(job) == {".hydra/config.yaml": "seed: 1"}
 
 
 def test_a_result_whose_place_is_taken_goes_beside_it(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
-    run_in(folder, {"table.csv": "1"})
-    (folder / "new.csv").write_text("mine")
-    assert run_in(folder, {"table.csv": "2", "new.csv": "2"}) == tmp_path / "run_2"
-    assert (folder / "new.csv").read_text() == "mine"
-    assert (folder / "table.csv").read_text() == "1"
-    assert read_result(tmp_path / "run_2").status == "ok"
+    begin(folder, status_with(status="running"))
+    (folder / "table.csv").write_text("mine")
+    with scratch(folder) as staging:
+        (staging / "table.csv").write_text("1")
+        assert finish(folder, staging, status_with()) == tmp_path / "run_2"
+    assert (folder / "table.csv").read_text() == "mine"
+    assert read_status(tmp_path / "run_2").status == "ok"
 
 
-def test_a_kill_between_two_results_leaves_no_status_that_is_untrue(tmp_path, monkeypatch):
-    run_in(tmp_path, {"a.csv": "1", "b.csv": "1"})
+def test_a_kill_while_a_result_is_put_in_its_place_leaves_no_status_that_is_untrue(tmp_path, monkeypatch):
     monkeypatch.setattr("shannon_game.inference.manifest.remove", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        run_in(tmp_path, {"a.csv": "2"})
+        run_in(tmp_path, {"a.csv": "1", "b.csv": "1"})
     monkeypatch.undo()
-    assert read_result(tmp_path).status == "running"
+    assert read_status(tmp_path).status == "running"
     run_in(tmp_path, {"b.csv": "3"})
     assert content_of(tmp_path).keys() == {"status.json", "b.csv"}
 
