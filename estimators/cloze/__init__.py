@@ -16,6 +16,7 @@ from shannon_game.estimators.cloze.criterion_share import NeededShare as NeededS
 from shannon_game.estimators.cloze.criterion_share import criterion_margin as criterion_margin
 from shannon_game.estimators.cloze.criterion_share import criterion_share as criterion_share
 from shannon_game.estimators.cloze.criterion_share import needed_share as needed_share
+from shannon_game.estimators.cloze.distances import DISTANCES as DISTANCES
 from shannon_game.estimators.cloze.distances import jensen_shannon_nats as jensen_shannon_nats
 from shannon_game.estimators.cloze.distances import kl_nats as kl_nats
 from shannon_game.estimators.cloze.distances import total_variation as total_variation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,6 +125,12 @@ def jensen_shannon_nats(p: Distributions, q: Distributions) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = sum(np.where(side > 0, side * (np.log(side) - np.log(middle)), 0.0) / 2 for side in (both.p, both.q))
     return _no_answer(p, q, sums_by_context(both.context, np.asarray(terms), p.n_contexts))
+
+
+DISTANCES: dict[str, Callable[[Distributions, Distributions], FloatArray]] = {
+    each.__name__: each for each in (total_variation, kl_nats, jensen_shannon_nats)
+}
+"""Distances by name, of the distributions of each context."""
 
 
 def _no_answer(p: Distributions, q: Distributions, values: FloatArray) -> FloatArray:

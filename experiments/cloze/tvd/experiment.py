@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
 
 def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     words = words_of(settings, study, chosen_models(settings, study, needed=False))
-    players, doubts = players_tvd(study, words, settings)
+    players, doubts = players_tvd(study, words, settings, settings.distance)
     bayes = _bayes(study, settings, players)
     every = chosen_models(settings, study, needed=False, scored=True)
     scored = [name for name in every if name not in words.models]
@@ -139,7 +140,7 @@ def left_out(study: xr.Dataset, players: list[PlayerTvd], dataset: xr.Dataset) -
 
 
 def players_tvd(
-    study: xr.Dataset, words: StudyWords, settings: OracleSettings
+    study: xr.Dataset, words: StudyWords, settings: OracleSettings, distances: Sequence[str] = ()
 ) -> tuple[list[PlayerTvd], tuple[str, ...]]:
     """Distances of half of the people and of every model to people, and why a model that has too few is left out."""
     usable = int((words.answers().totals > 1).sum())
@@ -147,7 +148,7 @@ def players_tvd(
         problem = f"has {usable} contexts with two answers or more once blank answers and junk are out"
         source = f"cloze study {study.attrs.get('name')!r}"
         raise InputError(f"{problem}; distances between people need at least 2", source=source)
-    sizes = {"n_splits": settings.n_splits, "n_bins": settings.n_bins}
+    sizes: dict[str, Any] = {"n_splits": settings.n_splits, "n_bins": settings.n_bins, "distances": distances}
     found = [oracle_tvd(study, words, rng=rng_for(settings.seed, "oracles"), **sizes)]
     refused = []
     for name in words.models:

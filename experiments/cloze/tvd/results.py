@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,6 +41,7 @@ class TvdRow(column.Row, last=ConvergenceRow):
     entropy_nats: float = column.detail("entropy of the player's words", unit="nats")
     human_entropy_nats: float = column.detail("entropy of people's words", unit="nats")
     jensen_shannon_nats: float = column.estimate("Jensen-Shannon divergence", unit="nats")
+    distance: Mapping[str, float] = column.detail("mean of a distance that was asked for", family="distance_{}")
     ece_corpus_fixed: float = column.estimate("expected calibration error: right is the word of the text")
     ece_human_fixed: float = column.estimate("expected calibration error: right is people's majority")
     ece_oracle1_fixed: float = column.detail(
@@ -81,7 +83,14 @@ class PlayerTvd:
 
 
 def model_tvd(
-    study: xr.Dataset, words: cloze.StudyWords, name: str, *, n_splits: int, n_bins: int, rng: np.random.Generator
+    study: xr.Dataset,
+    words: cloze.StudyWords,
+    name: str,
+    *,
+    n_splits: int,
+    n_bins: int,
+    rng: np.random.Generator,
+    distances: Sequence[str] = (),
 ) -> PlayerTvd:
     """Distances of a model to people, over the contexts where both have words."""
     model = words.models[name]
@@ -95,11 +104,18 @@ def model_tvd(
         "share_failed": n_missing.get("failed", 0) / n + n_missing.get("blank", 0) / n,
         "share_dropped": sum(n_missing.values()) / n,
     }
-    return _player(study, words, name, items, [(counts, human)], splits=splits, n_bins=n_bins, samples=samples)
+    pairs, how = [(counts, human)], {"splits": splits, "n_bins": n_bins, "distances": distances}
+    return _player(study, words, name, items, pairs, samples=samples, **how)
 
 
 def oracle_tvd(
-    study: xr.Dataset, words: cloze.StudyWords, *, n_splits: int, n_bins: int, rng: np.random.Generator
+    study: xr.Dataset,
+    words: cloze.StudyWords,
+    *,
+    n_splits: int,
+    n_bins: int,
+    rng: np.random.Generator,
+    distances: Sequence[str] = (),
 ) -> PlayerTvd:
     """Half of the people (oracle 2) as a player, against the other half (oracle 1)."""
     answers = words.answers()
@@ -108,7 +124,8 @@ def oracle_tvd(
     # of every split: where the number of answers is odd, each leaves out another one
     pairs = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
     samples = {"n_samples": float(pairs[0][0].totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
-    return _player(study, words, ORACLE, items, pairs, splits=splits, n_bins=n_bins, samples=samples)
+    how = {"splits": splits, "n_bins": n_bins, "distances": distances}
+    return _player(study, words, ORACLE, items, pairs, samples=samples, **how)
 
 
 def _player(
@@ -121,6 +138,7 @@ def _player(
     splits: cloze.SplitHalves,
     n_bins: int,
     samples: dict[str, float],
+    distances: Sequence[str],
 ) -> PlayerTvd:
     """Means over pairs of samples, the player's and other people's; a model has one pair, oracle 2 one a split."""
     human, is_oracle = splits.counts, name == ORACLE
@@ -153,6 +171,8 @@ def _player(
         "human_entropy_nats": float(cloze.entropy_nats(cloze.relative_frequencies(human)).mean()),
         "jensen_shannon_nats": float(by_item["divergence"].mean()),
     }
+    asked = {name: np.mean([cloze.DISTANCES[name](one, other) for one, other in cpds], axis=0) for name in distances}
+    row["distance"] = {name: known_mean(values) for name, values in asked.items()}
     target = words.target[items]
     said = [one for one, _ in pairs] if is_oracle else [pairs[0][0]] * len(between)
     judged = _judged(said, target, splits)

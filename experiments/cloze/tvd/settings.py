@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from shannon_game.estimators.cloze import DISTANCES
 from shannon_game.experiments.cloze.live_words import LiveWordSettings
 from shannon_game.experiments.cloze.settings import OracleSettings
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
@@ -40,6 +41,8 @@ class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
     them, or disputed for the three on which people disagree most."""
     n_words: Count = 15
     """Most probable words of each player that are shown."""
+    distance: tuple[Literal[tuple(DISTANCES)], ...] = ()  # type: ignore[valid-type]
+    """Further distances of the samples, a column distance_NAME each."""
     vectors: UserPath | None = None
     """File of word vectors, a word and its numbers a line (word2vec, GloVe, fastText): adds the energy distance."""
     sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000, target_accept=0.9)
