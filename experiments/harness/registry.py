@@ -34,7 +34,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 }
 """Extra of the project -> modules that it brings."""
 
-_OWN = ("name", "_target_", "kind", "extra", "sweep_figure")
+_OWN = ("name", "_target_", "kind", "extra")
 
 
 class Entry(NamedTuple):

@@ -10,7 +10,7 @@ import json
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -25,7 +25,6 @@ from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_
 from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
 from shannon_game.experiments.harness.questions import listed
-from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.rows import Column, columns_of, undeclared
 from shannon_game.experiments.harness.tables import latex_table, markdown_table, print_table
@@ -36,12 +35,9 @@ from shannon_game.inference.progress import counted
 if TYPE_CHECKING:
     import pandas as pd
     from hydra.core.override_parser.types import Override
-    from matplotlib.figure import Figure
 
 _SAID = 300
 """Characters of a message of Slurm that are shown."""
-
-SweepFigure = Callable[["pd.DataFrame", str], "Figure"]
 
 _NOT_SETTINGS = frozenset({"resume", "sweep"})
 _PRINTED_ROWS = 60
@@ -154,9 +150,7 @@ def _typed(cells: pd.Series[str], kind: str) -> pd.Series[Any]:
     return pd.to_numeric(cells.replace("", None)) if kind in ("number", "integer") else cells
 
 
-def write_summary(
-    folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: int = 200, draw: SweepFigure | None = None
-) -> View:
+def write_summary(folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: int = 200) -> View:
     """Write ``summary.csv``, ``summary.md``, ``.tex``, ``.png`` and ``.svg`` into the sweep's folder."""
     text, found = summary_table(jobs), declared_rows(jobs)
     if found is None or not len(found[0]):
@@ -165,7 +159,7 @@ def write_summary(
         from shannon_game.experiments.harness.sweep_figure import draw_sweep  # noqa: PLC0415
 
         view = paper_table(*found)
-        figure = draw_sweep(*found, title) if draw is None else draw(found[0], title)
+        figure = draw_sweep(*found, title)
     with replaced(folder, "sweep") as staging:
         write_csv(text, staging / "summary.csv")
         if found is not None:
@@ -224,12 +218,9 @@ def finish() -> bool | None:
     config = _started[-1]
     folder = Path(str(config.hydra.sweep.dir))
     jobs = collect(folder, planned_jobs(config))
-    # an experiment can name what draws its sweeps; where experiments are swept there is no one of them
-    named = OmegaConf.select(config, "experiment.sweep_figure")
-    draw = None if named is None else own_function(str(named), "Figure", field="experiment.sweep_figure")
     name = OmegaConf.select(config, "experiment.name") or "experiments"
     title = f"{name} by {listed(swept_settings(jobs))}" if swept_settings(jobs) else name
-    view = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi), draw=draw)
+    view = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi))
     if config.output.print:
         n_rows, shown = len(view.table), min(len(view.table), _PRINTED_ROWS)
         cut = "" if shown == n_rows else f"; the first {shown} of {n_rows} rows"

@@ -52,7 +52,7 @@ def _name_panel(
 
 
 @styled
-def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> Figure | None:
+def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str, about: str = "") -> Figure | None:
     """Draw the headline of declared rows against what was swept, a colour a player, with the truth where known."""
     columns = columns_in(table, declared)
     main = headline_of(columns)
@@ -100,7 +100,8 @@ def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str) -> F
         pad = 0.05 * (top - low) or 0.5
         grid.flat[0].set_ylim(low - pad, top + pad)
     figure.supylabel(axis_of(main), fontsize=10)
-    titled(figure, title, f"side by side in a colour: {listed(others)}" if others else "")
+    beside = [f"side by side in a colour: {listed(others)}"] if others else []
+    titled(figure, title, "; ".join([*([about] if about else []), *beside]))
     handles = [mark(player_label(name), colours[name], "o", line="-") for name in players if name]
     if truths and table[truths[0]].notna().any():
         handles.append(mark("truth", "0.4", "_", markersize=12, markeredgewidth=2))

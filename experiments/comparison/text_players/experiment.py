@@ -29,7 +29,7 @@ from shannon_game.experiments.comparison.text_players.answers import (
     probability_of,
     say,
 )
-from shannon_game.experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
+from shannon_game.experiments.comparison.text_players.figures import said_figure
 from shannon_game.experiments.comparison.text_players.pairs import (
     VERBALISED,
     Pairs,
@@ -39,6 +39,7 @@ from shannon_game.experiments.comparison.text_players.pairs import (
 )
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import open_work
+from shannon_game.experiments.harness.plots import declared_forest
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -113,7 +114,12 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
             played.append(one)
             rows += _text_rows(one, pairs)
     table = TextPlayersRow.table(rows)
-    figures = {"perplexity": text_perplexity_figure(table, str(study.attrs["name"]))}
+    known = table[np.isfinite(table["perplexity"].astype(float))]
+    # an interval of too few answers is too narrow: it should not look as sure as the others
+    known = known.assign(alpha=np.where(known["verdict"] == "too few", 0.35, 1.0))
+    title, bars = "Perplexity of what players say", "estimate ± 2 s.e. (over items); pale: too few answers"
+    about = str(study.attrs["name"])
+    figures = {"perplexity": declared_forest(known, TextPlayersRow.columns, title, about, bars=bars)}
     panels = {
         one.name: (one.believed_nats[~pairs.automatic], one.said_nats[~pairs.automatic], one.compared)
         for one in played

@@ -3,47 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.comparison import HUMAN
 from shannon_game.estimators.comparison.stated import StatedBelief
-from shannon_game.experiments.comparison.estimates import XLABEL
-from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
-from shannon_game.experiments.harness.plots import forest_figure, styled
+from shannon_game.experiments.harness.plots import styled
 
 _SAID_COLOUR, _LINE_COLOUR = "#0072B2", "#D55E00"
 _COLUMNS = 3
-_PALE = 0.35
 _WIDEST = 20.0
-
-
-def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
-    """Perplexity of every player and way by importance sampling (equation 5), one line each, on a log axis."""
-    known = table[np.isfinite(table["perplexity"].to_numpy(dtype=float))]
-    rounded = known["rounding"] != "none"
-    labels = known["way"].where(known["player"] != HUMAN, "")
-    rows = known.assign(
-        label=[
-            f"{player_label(player)} {way}".strip() + (", rounded" if is_rounded else "")
-            for player, way, is_rounded in zip(known["player"], labels, rounded, strict=True)
-        ],
-        colour=known["player"].map(player_colours(list(dict.fromkeys(known["player"])))),
-        hollow=rounded,
-        # an interval of too few answers is too narrow: it should not look as sure as the others
-        alpha=np.where(known["verdict"] == "too few", _PALE, 1.0),
-        group=known["player"],
-    )
-    shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 s.e. (over items)")
-    pale = Series("perplexity", "perplexity_lower", alpha=_PALE, label="pale: too few answers for this estimate")
-    handles = [shown.handle(), *([pale.handle()] if (rows["alpha"] < 1).any() else [])]
-    look: dict[str, Any] = {"row_height": 0.3, "scale": "log", "handles": handles}
-    return forest_figure(rows, [shown], XLABEL, "Perplexity of what players say", study_name, **look)
 
 
 @styled
