@@ -33,9 +33,9 @@ from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
     GivenTable,
+    TextWords,
     Times,
     TimesColumns,
-    Words,
     joined,
     own_times,
     scored_words,
@@ -213,7 +213,7 @@ def _source(settings: ReadingTimesSettings) -> object:
     return "times" if isinstance(settings.times, pd.DataFrame) else settings.times
 
 
-def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tuple[str, ...]]:
+def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[TextWords, tuple[str, ...]]:
     if study.attrs[KIND] != "cloze":
         if settings.surprisal is None:
             problem = f"is needed for a study of texts: words.csv of {Ask('surprisal')}, or the folder of its run"
@@ -227,7 +227,7 @@ def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tu
     surprisal |= {name: _of_model(study, found, name) for name in models}
     index = study_index(study, by_context=settings.columns.context_id is not None)
     target = pd.Series(study["target_word"].to_numpy().astype(str), index, dtype=object)
-    words = Words(target, pd.DataFrame(surprisal, index))
+    words = TextWords(target, pd.DataFrame(surprisal, index))
     if settings.surprisal is not None:
         words = united(words, scored_words(settings.surprisal, settings.players, settings.surprisal_column))
     return words, tuple(answer_warnings(found))
@@ -249,7 +249,7 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
     return found
 
 
-def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
+def _data(words: TextWords, times: Times, settings: ReadingTimesSettings) -> _Data:
     lags, at = range(settings.spillover + 1), times.rows["at"].to_numpy()
     own = {
         str(player): {_column(str(player), n): words.before(values, n)[at] for n in lags}
@@ -348,7 +348,7 @@ def _row(
     return row
 
 
-def _items(words: Words, times: Times) -> pd.DataFrame:
+def _items(words: TextWords, times: Times) -> pd.DataFrame:
     text, number = (words.word.index.get_level_values(level) for level in (0, 1))
     by_word = times.rows.groupby("at")["time"].agg(["size", "mean"]).reindex(range(len(text)))
     table = {"text_id": text.astype(str), "word_num": number, "word": words.word.to_numpy().astype(str)}

@@ -46,7 +46,7 @@ class TimesColumns(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class TextWords:
     """Words by text and number (the index of both), and their surprisal in nats, a column per player."""
 
     word: pd.Series[str]
@@ -99,7 +99,7 @@ def _read(
     return read_table(given, of=of, how=how, wanted=wanted, once=once)
 
 
-def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, column: str) -> Words:
+def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, column: str) -> TextWords:
     """Words of ``words.csv`` of ``+exp=surprisal``, or of the folder of such a run; `column` has their surprisal."""
     if isinstance(given, Path) and given.is_dir():
         given /= "words.csv"
@@ -131,14 +131,14 @@ def scored_words(given: Path | pd.DataFrame, players: Sequence[str] | None, colu
                 column != "sum_bits"
             )
             raise InputError(f"is empty for {name}{cure}", source=path, field=column)
-    return Words(word, pd.DataFrame(nats))
+    return TextWords(word, pd.DataFrame(nats))
 
 
-def united(study: Words, scored: Words) -> Words:
+def united(study: TextWords, scored: TextWords) -> TextWords:
     """Words of both; a model that both have is taken from the scored words."""
     own = study.surprisal.drop(columns=scored.surprisal.columns, errors="ignore")
     word = pd.concat([study.word, scored.word[~scored.word.index.isin(study.word.index)]])
-    return Words(word, pd.concat([own.reindex(word.index), scored.surprisal.reindex(word.index)], axis=1))
+    return TextWords(word, pd.concat([own.reindex(word.index), scored.surprisal.reindex(word.index)], axis=1))
 
 
 def _by_context() -> str:
@@ -198,7 +198,7 @@ def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str,
 
 
 def joined(
-    words: Words,
+    words: TextWords,
     rows: pd.DataFrame,
     controls: pd.DataFrame,
     *,

@@ -67,7 +67,7 @@ class WordSettings(Settings):
         return replace(rules, non_answers=(*rules.non_answers, *self.more_non_answers))
 
 
-class PlayerSettings(Settings):
+class ClozePlayerSettings(Settings):
     """Which models are looked at."""
 
     players: Names | None = None
@@ -81,7 +81,7 @@ class ComparableSettings(Settings):
     """What makes the words of both sides comparable."""
 
 
-class ClozeSettings(PlayerSettings, ComparableSettings):
+class ClozeSettings(ClozePlayerSettings, ComparableSettings):
     """What a comparison of people with models takes."""
 
 
@@ -95,7 +95,7 @@ class OracleSettings(ClozeSettings, Seeded):
 
 
 def chosen_models(
-    settings: PlayerSettings, study: xr.Dataset, *, needed: bool = True, scored: bool = False
+    settings: ClozePlayerSettings, study: xr.Dataset, *, needed: bool = True, scored: bool = False
 ) -> list[str]:
     """Models of ``players=[...]``, by default all of the study that have samples, or `scored` targets alone."""
     # a model whose file gave log-probabilities of the targets alone has no distribution to compare

@@ -33,7 +33,7 @@ _MANY_ROWS = 12
 
 
 @dataclass(frozen=True)
-class Part:
+class DemoStep:
     """One question of the demonstration: what its figure shows, how a notebook asks it, what must be installed."""
 
     title: str
@@ -62,7 +62,7 @@ def demo(arguments: Sequence[str] = ()) -> int:
     return 0
 
 
-def write_demo(folder: Path, parts: Sequence[Part]) -> Path:
+def write_demo(folder: Path, parts: Sequence[DemoStep]) -> Path:
     """Answer the questions and write figures, tables and the page."""
     lines = [
         "# What Shannon game does",
@@ -118,9 +118,9 @@ def guesses_until_right(*, n_people: int = 12, n_words: int = 40, seed: int = 0)
     return pd.DataFrame(rows, columns=["participant", "document", "position", "target", "guess"])
 
 
-def demo_parts() -> list[Part]:
+def demo_parts() -> list[DemoStep]:
     """Read the questions, in the order of the page."""
     import yaml  # noqa: PLC0415
 
     text = files("shannon_game.experiments.first_steps").joinpath("demo.yaml").read_text(encoding="utf-8")
-    return [Part(**each) for each in yaml.safe_load(text)]
+    return [DemoStep(**each) for each in yaml.safe_load(text)]

@@ -21,7 +21,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv, unguarded, write_csv
 from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
 from shannon_game.experiments.harness.questions import listed
@@ -103,9 +103,14 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> S
         return SweptJob(number, "missing", wanted, "")
     if status.status != "ok":
         return SweptJob(number, status.status, wanted, status.error or "")
-    declared, table = folder / str(number) / "columns.json", read_guarded_csv(folder / str(number) / "table.csv")
-    known = columns_of(json.loads(declared.read_text(encoding="utf-8"))) if declared.is_file() else None
-    return SweptJob(number, "ok", wanted, "", table, undeclared(_as_numbers(table)) if known is None else known)
+    import pandas as pd  # noqa: PLC0415 - only the end of a sweep reads tables
+
+    declared, path = folder / str(number) / "columns.json", folder / str(number) / "table.csv"
+    if declared.is_file():
+        columns = columns_of(json.loads(declared.read_text(encoding="utf-8")))
+    else:
+        columns = undeclared(pd.read_csv(path).rename(columns=unguarded).convert_dtypes())
+    return SweptJob(number, "ok", wanted, "", read_guarded_csv(path), columns)
 
 
 def swept_settings(jobs: Sequence[SweptJob]) -> list[str]:
@@ -178,17 +183,6 @@ def write_summary(folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: in
         )
         (staging / "summary.md").write_text(page, encoding="utf-8")
     return view
-
-
-def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd  # noqa: PLC0415
-
-    table = text.copy()
-    for column in table.columns:
-        values = pd.to_numeric(table[column].replace("", None), errors="coerce")
-        if values.notna().sum() == (table[column] != "").sum() > 0:
-            table[column] = values.astype("Int64") if (values.dropna() % 1 == 0).all() else values
-    return table
 
 
 def _counts(jobs: Sequence[SweptJob]) -> str:

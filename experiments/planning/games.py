@@ -16,7 +16,7 @@ from shannon_game.estimators.documents import crossed_mean
 from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.rankings import guess_bounds
 from shannon_game.experiments.planning.settings import ADAPTIVE, DesignPoint, DesignSettings, people_minutes
-from shannon_game.experiments.planning.worlds import N_TRIED, World, guessed_ranks
+from shannon_game.experiments.planning.worlds import N_TRIED, PlannedWorld, guessed_ranks
 
 _BOTS_LOSE = float(np.log(6))  # chips alike on five words that never come and on anything else
 _GROUPS = 12  # of people, left out in turn
@@ -27,7 +27,7 @@ _TVD_REPEATS = 20  # samples of every context, for what samples of that size hav
 class Planned:
     """A study to be simulated."""
 
-    world: World
+    world: PlannedWorld
     point: DesignPoint
     n_people: int
     settings: DesignSettings
@@ -68,7 +68,7 @@ def play(planned: Planned, rng: np.random.Generator) -> Outcome:
     return PLAYED[planned.point.game](planned, rng)
 
 
-def _order(world: World, value: float, truth: FloatArray, context: IntArray) -> float:
+def _order(world: PlannedWorld, value: float, truth: FloatArray, context: IntArray) -> float:
     right = np.sign(truth.mean() - world.against_gap_nats.mean())
     return float(np.sign(value - world.against_gap_nats[context].mean()) == right)
 
@@ -182,7 +182,9 @@ def _cloze(planned: Planned, rng: np.random.Generator) -> Outcome:
     return Outcome(float(found.mean()), se, found.size - 1, world.tvd_at[n], belief=float(world.tvd.mean()))
 
 
-def _corrected_tvd(world: World, context: IntArray, n: int, rng: np.random.Generator, people: int = 0) -> FloatArray:
+def _corrected_tvd(
+    world: PlannedWorld, context: IntArray, n: int, rng: np.random.Generator, people: int = 0
+) -> FloatArray:
     """Corrected TVD between n answers of some people, bots among them, and as many samples of the generator."""
     counts = []
     item = np.repeat(np.arange(context.size), n)

@@ -19,7 +19,7 @@ from shannon_game.experiments.planning.settings import (
     people_minutes,
     wanted_width,
 )
-from shannon_game.experiments.planning.worlds import World
+from shannon_game.experiments.planning.worlds import PlannedWorld
 from shannon_game.inference.progress import stage
 
 COVERAGE_SLACK = 0.05
@@ -58,7 +58,7 @@ class DesignRow(column.Row):
 
 def design_table(
     points: Sequence[DesignPoint],
-    worlds: Sequence[World],
+    worlds: Sequence[PlannedWorld],
     settings: DesignSettings,
     fitting: Callable[[DesignPoint, int], int] | None = None,
 ) -> pd.DataFrame:
@@ -100,7 +100,7 @@ def design_table(
 def simulated_studies(  # noqa: PLR0917 - what a study is simulated from
     point: DesignPoint,
     people: int,
-    worlds: Sequence[World],
+    worlds: Sequence[PlannedWorld],
     settings: DesignSettings,
     n: int,
     rng: np.random.Generator,

@@ -77,7 +77,7 @@ class StudyContexts:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class PlannedWorld:
     """One belief that people may have, and everything that is true then."""
 
     known: KnownContexts
@@ -135,7 +135,7 @@ def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContex
     return StudyContexts(logprob, target, str(against), gap, str(study.attrs["name"]))
 
 
-def draw_worlds(contexts: StudyContexts, settings: DesignSettings, purpose: str = "worlds") -> list[World]:
+def draw_worlds(contexts: StudyContexts, settings: DesignSettings, purpose: str = "worlds") -> list[PlannedWorld]:
     """Draw what people may believe and how they may report."""
     assumed = settings.assumed
     rng = rng_for(settings.seed, f"design {purpose}")
@@ -184,7 +184,7 @@ def _world(
     people: ParticipantPopulation,
     assumed: AssumedPeople,
     rng: np.random.Generator,
-) -> World:
+) -> PlannedWorld:
     g, target = contexts.generator, contexts.target
     h = assumed_belief(
         g, exponent=exponent, unigram_share=assumed.unigram_share, noise_nats=assumed.noise_nats, rng=rng
@@ -204,7 +204,7 @@ def _world(
         [guessed_ranks(known, row, guess[rng.integers(0, guess.size, row.size)], rng) for _ in range(_RANKS_TRUTH)]
     )
     bounds = guess_bounds(ranks, item=everybody, n_tried=N_TRIED, vocab_size=g.shape[1])
-    return World(
+    return PlannedWorld(
         known=known,
         people=people,
         against_gap_nats=contexts.against_gap_nats,

@@ -8,13 +8,15 @@ from dataclasses import replace
 
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.cloze.words import FAILED
-from shannon_game.experiments.cloze.build_cloze.players import Player, Row
+from shannon_game.experiments.cloze.build_cloze.players import BuiltPlayer, BuiltWord
 from shannon_game.experiments.harness.text_models import TextPlayer, ask_texts
 from shannon_game.inference.text.prompts import word_question, words_question
 from shannon_game.inference.text.reading import read_word, read_words
 
 
-def asked_player(player: TextPlayer, texts: Sequence[str], n_samples: int, n_listed: int | None) -> tuple[Player, str]:
+def asked_player(
+    player: TextPlayer, texts: Sequence[str], n_samples: int, n_listed: int | None
+) -> tuple[BuiltPlayer, str]:
     """Ask for the next word of every text so many times, or for one list of words; say what it cost.
 
     An answer that is no word, and what a list has too few of, are failed draws.
@@ -36,5 +38,5 @@ def asked_player(player: TextPlayer, texts: Sequence[str], n_samples: int, n_lis
     for at in range(0, len(read), each):
         words = [word for some in read[at : at + each] for word in some if word][:n_draws]
         counts = Counter([*words, *[FAILED] * (n_draws - len(words))])
-        rows.append([Row(word, SAMPLES, count) for word, count in counts.items()])
-    return Player(player.name, player.name, "list" if n_listed else "asked", rows, n_draws), answers.said
+        rows.append([BuiltWord(word, SAMPLES, count) for word, count in counts.items()])
+    return BuiltPlayer(player.name, player.name, "list" if n_listed else "asked", rows, n_draws), answers.said

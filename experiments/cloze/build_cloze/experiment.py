@@ -33,8 +33,8 @@ from shannon_game.estimators.messages import Load, Set
 from shannon_game.experiments.cloze import live_words
 from shannon_game.experiments.cloze.build_cloze.asked import asked_player
 from shannon_game.experiments.cloze.build_cloze.players import (
-    Contexts,
-    Player,
+    BuiltContexts,
+    BuiltPlayer,
     add_players,
     ancestral_player,
     drawn_player,
@@ -121,12 +121,12 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     answers: list[list[str]] = [[] for _ in items]
     for context, code in zip(people.context, people.word, strict=True):
         answers[context] += forms[str(words.strings[code])]
-    contexts = Contexts(
+    contexts = BuiltContexts(
         texts=[str(text).rstrip() for text in study["context"].to_numpy()[items]],
         answers=answers,
         targets=[_bare(str(word)) for word in study["target_word"].to_numpy()[items]],
     )
-    players: list[Player] = []
+    players: list[BuiltPlayer] = []
     warnings: list[str] = []
     listed: dict[str, NDArray[np.float64]] = {}
     records: dict[str, Any] = {}
@@ -171,8 +171,8 @@ def _bare(target: str) -> str:
 
 
 def _players(
-    settings: BuildClozeSettings, work: Work, model: LanguageModel, contexts: Contexts
-) -> tuple[list[Player], dict[str, NDArray[np.float64]], list[str]]:
+    settings: BuildClozeSettings, work: Work, model: LanguageModel, contexts: BuiltContexts
+) -> tuple[list[BuiltPlayer], dict[str, NDArray[np.float64]], list[str]]:
     """Players of one model; what the exact one lists of its probability; spellings that the model cannot write."""
     n_samples, name = settings.n_samples, model.name
     draws = {
@@ -232,7 +232,7 @@ _PEOPLE = "human"
 
 
 def players_table(
-    built: xr.Dataset, players: Sequence[Player], listed: Mapping[str, NDArray[np.float64]], rules: WordRules
+    built: xr.Dataset, players: Sequence[BuiltPlayer], listed: Mapping[str, NDArray[np.float64]], rules: WordRules
 ) -> tuple[pd.DataFrame, xr.Dataset]:
     """Describe what each player said, over contexts and by context."""
     names = [player.name for player in players]

@@ -22,7 +22,7 @@ ANSWERS, TARGET = "human", "corpus"
 
 
 @dataclass(frozen=True, eq=False)
-class Contexts:
+class BuiltContexts:
     """What models are asked."""
 
     texts: Sequence[str]
@@ -31,7 +31,7 @@ class Contexts:
 
 
 @dataclass(frozen=True)
-class Row:
+class BuiltWord:
     """A word of a player in a context."""
 
     word: str
@@ -41,51 +41,51 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Player:
+class BuiltPlayer:
     """One way of asking a model."""
 
     name: str
     model: str
     decoding: str
-    rows: Sequence[Sequence[Row]]
+    rows: Sequence[Sequence[BuiltWord]]
     n_draws: int
 
 
-def drawn_player(name: str, model: str, decoding: str, drawn: Mapping[str, NDArray[Any]], n_draws: int) -> Player:
+def drawn_player(name: str, model: str, decoding: str, drawn: Mapping[str, NDArray[Any]], n_draws: int) -> BuiltPlayer:
     """Make a player of draws alone."""
     rows = [
-        [Row(str(word), SAMPLES, int(count)) for word, count in zip(words, first + second, strict=True) if count]
+        [BuiltWord(str(word), SAMPLES, int(count)) for word, count in zip(words, first + second, strict=True) if count]
         for words, first, second in zip(drawn["word"], drawn["n_first"], drawn["n_second"], strict=True)
     ]
-    return Player(name, model, decoding, rows, n_draws)
+    return BuiltPlayer(name, model, decoding, rows, n_draws)
 
 
-def ancestral_player(plain: Player, contexts: Contexts, scored: Sequence[Mapping[str, float]]) -> Player:
+def ancestral_player(plain: BuiltPlayer, contexts: BuiltContexts, scored: Sequence[Mapping[str, float]]) -> BuiltPlayer:
     """Add log-probabilities to draws from the whole distribution, and words that were not drawn but scored."""
     rows = [
         [
-            *(Row(row.word, row.source, row.count, known.get(row.word, np.nan)) for row in drawn),
-            *(Row(word, ANSWERS, 0, known[word]) for word in said if word in known),
-            *([Row(target, TARGET, 0, known[target])] if target in known else []),
+            *(BuiltWord(row.word, row.source, row.count, known.get(row.word, np.nan)) for row in drawn),
+            *(BuiltWord(word, ANSWERS, 0, known[word]) for word in said if word in known),
+            *([BuiltWord(target, TARGET, 0, known[target])] if target in known else []),
         ]
         for drawn, said, target, known in zip(plain.rows, contexts.answers, contexts.targets, scored, strict=True)
     ]
-    return Player(plain.name, plain.model, plain.decoding, rows, plain.n_draws)
+    return BuiltPlayer(plain.name, plain.model, plain.decoding, rows, plain.n_draws)
 
 
 def exact_player(
     name: str,
     model: str,
     drawn: Mapping[str, NDArray[Any]],
-    contexts: Contexts,
+    contexts: BuiltContexts,
     scored: Sequence[Mapping[str, float]],
     *,
     n_draws: int,
-) -> tuple[Player, NDArray[np.float64]]:
+) -> tuple[BuiltPlayer, NDArray[np.float64]]:
     """Let counts stand for exact probabilities."""
     # listed: words of people, of the text and of the first half of the draws. What is left of 1 is spread over draws of
     # the second half that are not listed; where there are none, the listed words take it in proportion
-    rows: list[list[Row]] = []
+    rows: list[list[BuiltWord]] = []
     mass = np.zeros(len(scored))
     for at, known in enumerate(scored):
         words = [str(word) for word in drawn["word"][at]]
@@ -101,11 +101,11 @@ def exact_player(
         weights |= {word: rest * count / n_others for word, count in others.items()}
         rows.append(
             [
-                Row(word, SAMPLES, int(np.rint(weight * n_draws)), known.get(word, np.nan))
+                BuiltWord(word, SAMPLES, int(np.rint(weight * n_draws)), known.get(word, np.nan))
                 for word, weight in weights.items()
             ]
         )
-    return Player(name, model, "exact", rows, n_draws), mass
+    return BuiltPlayer(name, model, "exact", rows, n_draws), mass
 
 
 _OF_MODELS = ("model", "entry", "source", "sample")
@@ -131,7 +131,7 @@ def without_models(study: xr.Dataset) -> xr.Dataset:
     return study.drop_dims([name for name in _OF_MODELS if name in study.dims])
 
 
-def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
+def add_players(study: xr.Dataset, players: Sequence[BuiltPlayer]) -> xr.Dataset:
     """Add what models said in every context of a study, after what is there."""
     before = model_names(study)
     for player in players:

@@ -40,7 +40,7 @@ from shannon_game.experiments.papers.published_study import (
     number_of,
     parse_select,
 )
-from shannon_game.experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, Part
+from shannon_game.experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, PaperPart
 from shannon_game.experiments.papers.reproduce.report import report_body, summary
 from shannon_game.experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
 from shannon_game.inference.settings import Count, Names, Settings, UserPath, settings_from
@@ -131,7 +131,7 @@ class ReproduceSettings(Seeded):
             found += [name] if name in PARTS else [each for each in group if self.bayes or not PARTS[each].bayes]
         return list(dict.fromkeys(found))
 
-    def why_not(self, part: Part) -> str:
+    def why_not(self, part: PaperPart) -> str:
         """Say why a part does not run, and which setting runs it."""
         if self.papers is not None and part.paper not in self.papers:
             return f"it is of another paper; {Set('experiment.papers', [part.paper])} runs it"

@@ -23,7 +23,7 @@ class DataSource:
 
 
 @dataclass(frozen=True)
-class Part:
+class PaperPart:
     """One experiment with fixed settings, run in a folder of its own like a job of a sweep."""
 
     name: str
@@ -61,7 +61,7 @@ _READ: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").re
 
 DATA: Mapping[str, DataSource] = {name: DataSource(**row) for name, row in _READ["data"].items()}
 """Group of parts -> the data that they read. A group's name may stand in ``experiment.parts``."""
-PARTS: Mapping[str, Part] = {name: Part(name, **row) for name, row in _READ["parts"].items()}
+PARTS: Mapping[str, PaperPart] = {name: PaperPart(name, **row) for name, row in _READ["parts"].items()}
 """Every part by its name."""
 PAPERS: Mapping[str, str] = {name: row["title"] for name, row in _READ["papers"].items()}
 """Short name of a paper in the tables of published values -> its title."""

@@ -22,7 +22,7 @@ from shannon_game.estimators.messages import quoted
 from shannon_game.experiments.harness.outputs import read_status
 from shannon_game.experiments.harness.process import Terminated
 from shannon_game.experiments.harness.resume import done_before, job_identity
-from shannon_game.experiments.papers.reproduce.parts import DATA, Part
+from shannon_game.experiments.papers.reproduce.parts import DATA, PaperPart
 from shannon_game.experiments.studies.public_data import public_folder
 from shannon_game.inference.progress import counted, say, stage
 
@@ -37,7 +37,7 @@ _POLL_SECONDS = 0.2
 class Planned:
     """A part with everything it needs to run."""
 
-    part: Part
+    part: PaperPart
     folder: Path
     overrides: tuple[str, ...]
     """Arguments of the command, without the output folder."""
@@ -87,13 +87,13 @@ def data_root(data: Mapping[str, Path | str | None], group: str) -> tuple[str | 
 
 
 def plan(
-    parts: Sequence[Part],
+    parts: Sequence[PaperPart],
     *,
     data: Mapping[str, Path | str | None],
     folder: Path,
     common: Sequence[str] = (),
     extra: Mapping[str, Sequence[str]] | None = None,
-    unwanted: Callable[[Part], str] = lambda _: "",
+    unwanted: Callable[[PaperPart], str] = lambda _: "",
 ) -> list[Planned]:
     """Give every part its folder, its command and what stands in its way."""
     found = []

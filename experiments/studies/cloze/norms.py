@@ -42,7 +42,7 @@ class PublicFile(Settings):
     """Name of the archive that holds it."""
 
 
-class Columns(Settings):
+class NormColumns(Settings):
     """Which columns of a file say what."""
 
     file: str
@@ -67,8 +67,8 @@ class Corpus(Settings):
     home: str
     address: str
     files: Mapping[str, PublicFile]
-    texts: Columns | None = None
-    times: Mapping[str, Columns] = {}
+    texts: NormColumns | None = None
+    times: Mapping[str, NormColumns] = {}
 
 
 class NormsSettings(Settings):
@@ -181,7 +181,7 @@ class _Source:
         found = pd.concat(parts, ignore_index=True)
         return found.drop_duplicates(list(unique), ignore_index=True) if unique else found
 
-    def rows(self, columns: Columns, *needed: str, unique: bool = False) -> pd.DataFrame:
+    def rows(self, columns: NormColumns, *needed: str, unique: bool = False) -> pd.DataFrame:
         """Rows of a file by what its columns say, texts by one name each."""
         names = {f"text_{at}": name for at, name in enumerate(columns.text_id)}
         wanted = names | {what: getattr(columns, what) for what in needed if getattr(columns, what)}
@@ -211,7 +211,7 @@ def _opened(path: Path, file: str) -> Iterator[IO[str]]:
             yield io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
 
 
-def _text_study(source: _Source, columns: Columns) -> xr.Dataset:
+def _text_study(source: _Source, columns: NormColumns) -> xr.Dataset:
     if columns.text:
         found = source.rows(columns, "text", unique=True)
         texts = dict(zip(found["text_id"].tolist(), found["text"].str.strip().tolist(), strict=True))
@@ -232,7 +232,7 @@ def _whole(found: pd.DataFrame, name: str, source: _Source) -> pd.Series[int]:
     return numbers.astype(int)
 
 
-def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: str) -> xr.Dataset:
+def _with_times(study: xr.Dataset, source: _Source, columns: NormColumns, measure: str) -> xr.Dataset:
     found = source.rows(columns, "word_num", "word", "time", "participant")
     known = ~found["word_num"].isin(_EMPTY) & ~found["time"].isin(_EMPTY)
     if n_lost := int((~known).sum()):

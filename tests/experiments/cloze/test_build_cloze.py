@@ -15,8 +15,8 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.build_cloze import experiment as module
 from shannon_game.experiments.cloze.build_cloze.players import (
-    Contexts,
-    Row,
+    BuiltContexts,
+    BuiltWord,
     exact_player,
     take_contexts,
 )
@@ -199,7 +199,7 @@ def test_what_is_not_listed_is_spread_over_draws_of_other_words() -> None:
         "n_first": [np.array([1, 3, 0, 1, 0]), np.array([0, 4])],
         "n_second": [np.array([2, 1, 2, 0, 1]), np.array([0, 4])],
     }
-    contexts = Contexts(["x", "y"], [["cat", "hen"], ["cat", "hen"]], ["", "eel"])
+    contexts = BuiltContexts(["x", "y"], [["cat", "hen"], ["cat", "hen"]], ["", "eel"])
     known = [{"cat": 0.5, "dog": 0.1, "eel": 0.1, "hen": 0.1}, {"cat": 0.7, "eel": 0.1, "hen": 0.1}]
     scored = [{word: float(np.log(p)) for word, p in some.items()} for some in known]
     player, listed = exact_player("m-exact", "m", drawn, contexts, scored, n_draws=1000)
@@ -209,4 +209,4 @@ def test_what_is_not_listed_is_spread_over_draws_of_other_words() -> None:
         ("cat", 500), ("hen", 100), ("eel", 100), ("dog", 200), ("fox", 100),
     ]  # fmt: skip
     assert [(row.word, row.count) for row in player.rows[1]] == [("cat", 778), ("hen", 111), ("eel", 111)]
-    assert player.rows[0][3] == Row("dog", "samples", 200, scored[0]["dog"])
+    assert player.rows[0][3] == BuiltWord("dog", "samples", 200, scored[0]["dog"])
