@@ -307,7 +307,7 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
         for name, table in tables.items():
             write_whole(staging / f"{name}.csv", export_csv(table, file=name), private=True)
         columns = {name: list(table.columns) for name, table in tables.items()}
-        write_whole(staging / "data_dictionary.csv", csv_text(data_dictionary(columns)))
+        write_whole(staging / "data_dictionary.csv", csv_text(data_dictionary(columns)), private=True)
         package = json.dumps(data_package(study.name, columns), ensure_ascii=False, indent=1)
         write_whole(staging / "datapackage.json", package + "\n")
     return [*(folder / f"{name}.csv" for name in tables), folder / "data_dictionary.csv", folder / "datapackage.json"]
