@@ -42,7 +42,6 @@ from shannon_game.experiments.harness.outputs import (
     finish,
     read_status,
     report_of,
-    set_aside,
     write_outputs,
     write_status,
 )
@@ -145,7 +144,8 @@ def run_job(cfg: DictConfig) -> int:
         status = replace(status, **asdict(identity))
         before = _done(folder, identity, prefix) if cfg.resume else None
         if before is None:
-            begin(folder, status)
+            if (aside := begin(folder, status)) is not None:
+                say(f"{prefix}the earlier result is in {_shown(aside)}")
             # a folder that somebody named is gone on with where it is
             named = in_sweep or any(text.startswith("hydra.run.dir=") for text in settings.overrides.hydra)
             earlier = None if named else take_over(folder, identity)
@@ -173,7 +173,7 @@ def run_job(cfg: DictConfig) -> int:
 def _done(folder: Path, identity: JobIdentity, prefix: str) -> JobStatus | None:
     done, again = done_before(folder, identity)
     if again:
-        say(f"{prefix}done again: {again}; the earlier result is in {_shown(set_aside(folder))}")
+        say(f"{prefix}done again: {again}")
     if not done:
         return None
     say(f"{prefix}done before, skipped")
@@ -209,12 +209,15 @@ def _judged(error: BaseException) -> tuple[int, str]:
     return EXIT_FAILED, f"{type(error).__name__}: {message}"
 
 
-def _end(place: Path, status: JobStatus) -> None:
+def _end(folder: Path, status: JobStatus) -> None:
+    # what ended before it began leaves the result that stands there
+    if (standing := read_status(folder)) is not None and standing.status == "ok":
+        return
     try:
-        write_status(place, status)
+        write_status(folder, status)
     except OSError:
         with suppress(OSError):
-            (place / "status.json").unlink(missing_ok=True)
+            (folder / "status.json").unlink(missing_ok=True)
 
 
 def _since(start: float) -> float:

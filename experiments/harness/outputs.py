@@ -127,11 +127,18 @@ def refuse_links(folder: Path) -> None:
                 raise InputError(f"is {what}; move it, or name another folder", source=str(path))
 
 
-def begin(folder: Path, status: JobStatus) -> None:
-    """Write the first status of a run; what a kill left of a result that was being put there goes."""
-    if (before := read_status(folder)) is not None:
+def begin(folder: Path, status: JobStatus) -> Path | None:
+    """Write the first status of a run; give the folder of an earlier result, which is moved aside.
+
+    What a kill left of a result that was being put there goes.
+    """
+    before, aside = read_status(folder), None
+    if before is not None and before.status == "ok":
+        aside = set_aside(folder)
+    elif before is not None:
         remove(folder, before.sha256)
     write_status(folder, status)
+    return aside
 
 
 def set_aside(folder: Path) -> Path:

@@ -20,7 +20,6 @@ from shannon_game.experiments.harness.outputs import (
     config_hash,
     finish,
     read_status,
-    set_aside,
 )
 from shannon_game.experiments.harness.tables import cell_text
 from shannon_game.inference.manifest import scratch
@@ -84,10 +83,10 @@ def test_a_job_that_is_done_again_leaves_the_earlier_result_beside_it(tmp_path):
         finish(job, staging, status_with())
     (job / "mine.txt").write_text("mine")
     before = content_of(job)
-    for number in (1, 2):
-        assert set_aside(job) == tmp_path / f"3_before_{number}"
-    assert content_of(tmp_path / "3_before_1") == before
-    assert content_of(job) == {".hydra/config.yaml": "seed: 1"}
+    (tmp_path / "3_before_1").mkdir()
+    assert begin(job, status_with(status="running")) == tmp_path / "3_before_2"
+    assert content_of(tmp_path / "3_before_2") == before
+    assert content_of(job).keys() == {".hydra/config.yaml", "status.json"}
 
 
 def test_a_result_whose_place_is_taken_goes_beside_it(tmp_path):
