@@ -8,7 +8,7 @@ from .cloze.mixture import mixture as mixture
 from .cloze.reading_times import reading_times as reading_times
 from .cloze.tvd.experiment import tvd as tvd
 from .comparison.build_study.experiment import build_study as build_study
-from .comparison.build_study.experiment import built_study as built_study
+from .comparison.build_study.experiment import built as built
 from .comparison.calibration.experiment import calibration as calibration
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity

@@ -145,8 +145,10 @@ def set_aside(folder: Path) -> Path:
     """Move the folder of a job that is done again, with all that it holds, and make a new one for it."""
     other = next(at for number in count(1) if not (at := folder.with_name(f"{folder.name}_before_{number}")).exists())
     folder.rename(other)
+    folder.mkdir()
     # what Hydra wrote of the new job
-    shutil.copytree(other / ".hydra", folder / ".hydra")
+    if (other / ".hydra").is_dir():
+        shutil.copytree(other / ".hydra", folder / ".hydra")
     return other
 
 

@@ -83,16 +83,9 @@ class PlayerTvd:
 
 
 def model_tvd(
-    study: xr.Dataset,
-    words: cloze.StudyWords,
-    name: str,
-    *,
-    n_splits: int,
-    n_bins: int,
-    rng: np.random.Generator,
-    distances: Sequence[str] = (),
+    study: xr.Dataset, words: cloze.StudyWords, name: str, *, n_splits: int, rng: np.random.Generator, **how: Any
 ) -> PlayerTvd:
-    """Distances of a model to people, over the contexts where both have words."""
+    """Distances of a model to people, over the contexts where both have words; `how` goes to :func:`_player`."""
     model = words.models[name]
     have = shared_contexts(words, name)
     items = model.item[have]
@@ -104,18 +97,11 @@ def model_tvd(
         "share_failed": n_missing.get("failed", 0) / n + n_missing.get("blank", 0) / n,
         "share_dropped": sum(n_missing.values()) / n,
     }
-    pairs, how = [(counts, human)], {"splits": splits, "n_bins": n_bins, "distances": distances}
-    return _player(study, words, name, items, pairs, samples=samples, **how)
+    return _player(study, words, name, items, [(counts, human)], splits=splits, samples=samples, **how)
 
 
 def oracle_tvd(
-    study: xr.Dataset,
-    words: cloze.StudyWords,
-    *,
-    n_splits: int,
-    n_bins: int,
-    rng: np.random.Generator,
-    distances: Sequence[str] = (),
+    study: xr.Dataset, words: cloze.StudyWords, *, n_splits: int, rng: np.random.Generator, **how: Any
 ) -> PlayerTvd:
     """Half of the people (oracle 2) as a player, against the other half (oracle 1)."""
     answers = words.answers()
@@ -124,8 +110,7 @@ def oracle_tvd(
     # of every split: where the number of answers is odd, each leaves out another one
     pairs = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
     samples = {"n_samples": float(pairs[0][0].totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
-    how = {"splits": splits, "n_bins": n_bins, "distances": distances}
-    return _player(study, words, ORACLE, items, pairs, samples=samples, **how)
+    return _player(study, words, ORACLE, items, pairs, splits=splits, samples=samples, **how)
 
 
 def _player(
@@ -138,7 +123,7 @@ def _player(
     splits: cloze.SplitHalves,
     n_bins: int,
     samples: dict[str, float],
-    distances: Sequence[str],
+    distances: Sequence[str] = (),
 ) -> PlayerTvd:
     """Means over pairs of samples, the player's and other people's; a model has one pair, oracle 2 one a split."""
     human, is_oracle = splits.counts, name == ORACLE

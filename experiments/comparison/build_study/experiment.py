@@ -89,7 +89,7 @@ class BuildStudySettings(BuiltSettings):
 
 
 class BuiltTextsSettings(BuiltSettings):
-    """Settings of :func:`built_study`."""
+    """Settings of :func:`built`."""
 
     path: UserPath
     """Texts: a folder of .txt files, one .txt file, or JSON lines."""
@@ -106,7 +106,7 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
 
 
 @loader(BuiltTextsSettings)
-def built_study(settings: BuiltTextsSettings) -> xr.Dataset:
+def built(settings: BuiltTextsSettings) -> xr.Dataset:
     """Build the study of :func:`build_study` from texts when it is asked for, so that generators can be swept.
 
     What models say comes from the store where it is there: a second job computes none of it again.
