@@ -30,14 +30,9 @@ def test_generators_in_folders_sweep_go_on_after_a_kill_and_are_the_frame_of_a_n
     swept = ("generator=./a,./b", "n=2,4", "rounding=coarse")
     given = ("study=built", *(f"{name}={value}" for name, value in few.items()), *swept, "sweep=s", "output.dpi=30")
     launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    first = subprocess.Popen(
-        command("-m", "+exp=perplexity", *given, *launcher),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    start = command("-m", "+exp=perplexity", *given, *launcher)
+    first = subprocess.Popen(start, cwd=tmp_path, env=environment(), **quiet)  # type: ignore[call-overload]
     folder, end = tmp_path / "multirun/perplexity/s", time.monotonic() + 300
     while not list(folder.glob("*/table.csv")) and time.monotonic() < end:
         time.sleep(0.05)

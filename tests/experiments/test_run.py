@@ -50,6 +50,11 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
         assert dataset.attrs["study"] == "simulated"
         assert json.loads(dataset.attrs["config"])["study"]["n_items"] == 12
 
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    again = run(tmp_path, "+exp=perplexity", *TINY, "seed=5", "hydra.run.dir=here")
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize(

@@ -91,19 +91,6 @@ def test_no_command_changes_a_users_files(number: int, tmp_path: Path, seed_offs
         assert {name: after.get(name) for name in before} == before
 
 
-@pytest.mark.subprocess
-@pytest.mark.slow
-def test_what_comes_after_a_result_leaves_it_as_it_was(tmp_path: Path) -> None:
-    whole = run(tmp_path, "+exp=perplexity", *TINY, INTO)
-    assert whole.returncode == 0, whole.stderr
-    for name in ("own.txt", "figures/own.svg"):
-        (tmp_path / "mine" / name).write_text("mine")
-    before = hashes(tmp_path / "mine")
-    for arguments in (("seed=5",), ("estimator.n_se=two",), ("study=lm_game", "study.root=nowhere")):
-        assert run(tmp_path, "+exp=perplexity", *arguments, INTO).returncode == 2
-        assert hashes(tmp_path / "mine") == before
-
-
 @pytest.mark.parametrize("name", ["paper", "paper.zip"])
 def test_a_bundle_replaces_only_a_bundle(tmp_path: Path, name: str) -> None:
     small = {"n_items": 6, "n_reference_items": 10, "vocab_size": 200, "n_candidates": 20, "n_participants": 4}

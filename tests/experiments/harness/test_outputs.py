@@ -73,22 +73,6 @@ def test_a_folder_that_holds_a_result_is_written_once(tmp_path):
     assert content_of(tmp_path) == before
 
 
-def test_a_job_that_is_done_again_leaves_the_earlier_result_beside_it(tmp_path):
-    job = tmp_path / "3"
-    (job / ".hydra").mkdir(parents=True)
-    (job / ".hydra" / "config.yaml").write_text("seed: 1")
-    begin(job, status_with(status="running"))
-    with scratch(job) as staging:
-        (staging / "table.csv").write_text("1")
-        finish(job, staging, status_with())
-    (job / "mine.txt").write_text("mine")
-    before = content_of(job)
-    (tmp_path / "3_before_1").mkdir()
-    assert begin(job, status_with(status="running")) == tmp_path / "3_before_2"
-    assert content_of(tmp_path / "3_before_2") == before
-    assert content_of(job).keys() == {".hydra/config.yaml", "status.json"}
-
-
 def test_a_result_whose_place_is_taken_goes_beside_it(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
