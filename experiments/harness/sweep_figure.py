@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,7 +48,7 @@ def _name_panel(
     if above and facets:
         axes.set_title(f"{facets[0].name} {levels[0]}", fontsize=9.5)
     if beside and len(facets) > 1:
-        at = {"rotation": 270, "ha": "left", "va": "center", "fontsize": 9.5}
+        at: dict[str, Any] = {"rotation": 270, "ha": "left", "va": "center", "fontsize": 9.5}
         axes.text(1.03, 0.5, f"{facets[1].name} {levels[1]}", transform=axes.transAxes, **at)
 
 
@@ -76,6 +77,7 @@ def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str, abou
     names = ["" if styles is None else one for one in (styles.unique() if styles is not None else [""])]
     series = [(player, each) for player in players for each in names]
     room = 0.7 if labels is not None else 0.0
+    half = max(min(room / 12, 0.45 * room / len(series)), 0.02)
     for row, upright in enumerate(high):
         for at, level in enumerate(wide):
             axes = grid[row, at]
@@ -86,8 +88,7 @@ def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str, abou
                 mine = here & (table[colour.name] == player).to_numpy() if colour else here
                 mine = mine & (styles == each).to_numpy() if styles is not None else mine
                 shift = room * ((number + 0.5) / len(series) - 0.5)
-                style = {"colour": colours[player], "half": max(min(room / 12, 0.45 * room / len(series)), 0.02)}
-                _draw_rows(axes, table[mine], columns, positions[mine] + shift, **style)
+                _draw_rows(axes, table[mine], columns, positions[mine] + shift, colour=colours[player], half=half)
             _name_panel(axes, facets, (level, upright), above=row == 0, beside=at == len(wide) - 1)
             axes.set_xlabel(across.name if across and row == len(high) - 1 else "")
             light_grid(axes, "y")

@@ -63,7 +63,7 @@ def sweep(
     """
     import pandas as pd  # noqa: PLC0415 - the command needs none for its help
 
-    data = study if is_dataset(study) else None
+    data: Any = study if is_dataset(study) else None
     given = {**({} if data is not None or study is None else {"study": study}), **settings}
     texts = [f"{name}={','.join(map(in_yaml, its if isinstance(its, list) else [its]))}" for name, its in given.items()]
     jobs = expanded(models_by_path([f"+exp={experiment}", *texts]))
