@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from hydra import compose, initialize_config_module
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
 
-from shannon_game.estimators.errors import require_packages
+from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.messages import in_yaml
 from shannon_game.estimators.schema import is_dataset
-from shannon_game.experiments.harness.command_line import models_by_path, search_path
-from shannon_game.experiments.harness.job import prepare
+from shannon_game.experiments.harness.command_line import models_by_path, one_line, search_path
+from shannon_game.experiments.harness.job import SHARED, prepare
 from shannon_game.experiments.harness.registry import installed_configs
 from shannon_game.experiments.harness.sweep import SweptJob, expanded, settings_of, summary_table, swept_settings
 
@@ -66,7 +68,8 @@ def sweep(
     data: Any = study if is_dataset(study) else None
     given = {**({} if data is not None or study is None else {"study": study}), **settings}
     texts = [f"{name}={','.join(map(in_yaml, its if isinstance(its, list) else [its]))}" for name, its in given.items()]
-    jobs = expanded(models_by_path([f"+exp={experiment}", *texts]))
+    with _in_one_line():
+        jobs = expanded(models_by_path([f"+exp={experiment}", *texts]))
     if n_jobs == 1:
         tables = [_table(job, data) for job in jobs]
     else:
@@ -84,7 +87,15 @@ def sweep(
     return made.infer_objects()
 
 
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise InputError(one_line(error, ("experiment", "study", *SHARED)), source="sweep") from error
+
+
 def _table(overrides: Sequence[str], study: xr.Dataset | None) -> pd.DataFrame:
-    with initialize_config_module("shannon_game.conf", version_base="1.3"):
+    with _in_one_line(), initialize_config_module("shannon_game.conf", version_base="1.3"):
         cfg = compose("config", overrides=[*overrides, *search_path([], installed_configs())])
         return prepare(cfg, overrides, study=study).run().table
