@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, get_args
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
@@ -18,6 +19,7 @@ from shannon_game.experiments.harness.kinds import checked_study, lacking
 from shannon_game.experiments.harness.registry import Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
+from shannon_game.inference.posterior.thresholds import SamplerName
 from shannon_game.inference.settings import Settings, settings_from
 
 if TYPE_CHECKING:
@@ -56,6 +58,12 @@ def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
 _OPEN = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}), "output")
 _NODES = {name: DictConfig({}, flags={"struct": False}) for name in _OPEN}
 ConfigStore.instance().store(name="open_nodes", node=DictConfig(_NODES))
+# options that are a name and nothing else; that of the naive estimator is a file
+_NAMED = {"rounding": "SCHEMES", "estimator": "ESTIMATORS"}
+_options = {group: resolve_name(f"shannon_game.estimators.comparison:{name}") for group, name in _NAMED.items()}
+for _group, _names in (*_options.items(), ("sampler", get_args(SamplerName))):
+    for _name in set(_names) - {"naive"}:
+        ConfigStore.instance().store(group=_group, name=_name, node={"name": _name})
 OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
 
 
