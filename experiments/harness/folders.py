@@ -66,6 +66,7 @@ class OwnFolder(Callback):
             if is_new:
                 # the name by which the user goes on with it
                 config.sweep = folder.name
+            sweep.STARTED.append(config)
 
 
 def _check_jobs(folder: Path, config: DictConfig) -> None:

@@ -1,4 +1,4 @@
-"""The summary of a sweep: one table and one figure over all of its jobs, made by a Hydra callback.
+"""The summary of a sweep: one table and one figure over all of its jobs, made at its end.
 
 It reads only what the jobs left in their folders, so it does not matter which launcher ran them, where, and in how
 many sittings.
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
@@ -193,23 +192,15 @@ def _counts(jobs: Sequence[SweptJob]) -> str:
 # --- what the command needs -------------------------------------------------------------------------------------------
 
 
-# Hydra swallows what a callback raises, and returns nothing from a sweep
-_started: list[DictConfig] = []
-
-
-class SweepSummary(Callback):
-    """Hydra callback: remember the sweep that :func:`finish` summarises."""
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
-        """Remember the sweep's config."""
-        _started.append(config)
+STARTED: list[DictConfig] = []
+"""Sweeps of this process: Hydra swallows what a callback raises, and returns nothing from a sweep."""
 
 
 def finish() -> bool | None:
     """Write and print the summary of this process's sweep; whether all jobs are done, None if there was no sweep."""
-    if not _started:
+    if not STARTED:
         return None
-    config = _started[-1]
+    config = STARTED[-1]
     folder = Path(str(config.hydra.sweep.dir))
     jobs = collect(folder, planned_jobs(config))
     name = OmegaConf.select(config, "experiment.name") or "experiments"

@@ -57,7 +57,7 @@ def command(folder: Path, *arguments: str) -> tuple[int, str]:
     from shannon_game.experiments.harness import sweep
 
     run._exit_codes.clear()
-    sweep._started.clear()
+    sweep.STARTED.clear()
     GlobalHydra.instance().clear()
     said, before, argv = io.StringIO(), Path.cwd(), sys.argv
     os.chdir(folder)
