@@ -54,7 +54,7 @@ def units_of(content: bytes, boundaries: str = "script") -> tuple[int, int, int]
     """Count the words, characters and bytes of a part of a text."""
     text = content.decode(errors="replace")
     # a character of which the part holds the beginning alone is none of it
-    n_characters = sum(byte & 0xC0 != 0x80 for byte in content)
+    n_characters = len(content.translate(None, bytes(range(0x80, 0xC0))))
     return len(word_spans(text, boundaries=boundaries)), n_characters, len(content)
 
 

@@ -55,7 +55,9 @@ def _of_offsets(text: str, offsets: Sequence[tuple[int, int]]) -> NDArray[np.int
 
 def character_places(text: str) -> NDArray[np.int64]:
     """Places between the characters of a text, its beginning and its end among them, in UTF-8 bytes."""
-    return np.cumsum([0, *(len(character.encode()) for character in text)])
+    content = text.encode()
+    is_first = (np.frombuffer(content, dtype=np.uint8) & 0xC0) != 0x80
+    return np.append(np.flatnonzero(is_first), len(content))
 
 
 def shared_places(text: str, places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
