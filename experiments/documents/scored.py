@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -162,13 +163,17 @@ def score_texts(
     if has_words and not has_ends:
         found = {**found, BOUNDARY: ragged([np.full(its.size + 1, np.nan) for its in found["logprob"]])}
     n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
-    notes = _doubts(model, texts, names, all_tokens, first)
+    written = [written_places(model, text, its) for text, its in zip(texts, all_tokens, strict=True)]
+    notes = _doubts(model, texts, names, all_tokens, written, first)
     if n_cut:
         limit = Set("experiment.max_tokens")
         notes.append(f"{n_cut} documents were scored up to their token {max_tokens} only ({limit})")
     if has_words and not has_ends:
         notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
-    all_places = [token_places(model, texts[i], all_tokens[i]) for i in document]
+    all_places = [
+        token_places(model, texts[i], all_tokens[i]) if written[i] is None else written[i] for i in document
+    ]
+    pieces = iter(token_strings(model, [token for its in items for token in its[first:]]) if has_words else ())
     places = [
         None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(all_places, document, strict=True)
     ]
@@ -184,13 +189,18 @@ def score_texts(
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
-        tokens=[token_strings(model, its[first:]) for its in items] if has_words else [],
+        tokens=[list(islice(pieces, len(its) - first)) for its in items] if has_words else [],
         revision=model.revision or model.weights_sha256,
     )
 
 
 def _doubts(
-    model: LanguageModel, texts: Sequence[str], names: Sequence[object], tokens: Sequence[Sequence[int]], first: int
+    model: LanguageModel,
+    texts: Sequence[str],
+    names: Sequence[object],
+    tokens: Sequence[Sequence[int]],
+    written: Sequence[NDArray[np.int64] | None],
+    first: int,
 ) -> list[str]:
     """What to know of texts whose tokens are not their characters as written, the first of each kind by name."""
     unknown = model.tokenizer.unk_token_id
@@ -198,8 +208,8 @@ def _doubts(
     special = [str(token) for token in model.tokenizer.convert_ids_to_tokens(sorted(model.special_ids)) if token]
     spelt = re.compile("|".join(map(re.escape, special)) or r"(?!)")
     kinds: dict[str, list[str]] = {}
-    for text, name, its in zip(texts, names, tokens, strict=True):
-        if its and written_places(model, text, its) is None:
+    for text, name, its, exact in zip(texts, names, tokens, written, strict=True):
+        if its and exact is None:
             places = token_places(model, text, its)
             if places is not None and unknown in its:
                 at, where = list(its).index(unknown), character_places(text)
