@@ -56,7 +56,9 @@ def units_of(content: bytes, boundaries: str = "script") -> tuple[int, int, int]
     text = content.decode(errors="replace")
     # a character of which the part holds the beginning alone is none of it
     n_characters = len(content.translate(None, bytes(range(0x80, 0xC0))))
-    return len(word_spans(text, boundaries=boundaries)), n_characters, len(content)
+    is_spaced = boundaries == "spaces" or not has_unspaced(text)
+    words = text.split() if is_spaced else word_spans(text, boundaries=boundaries)
+    return len(words), n_characters, len(content)
 
 
 _SCORES = ("logprob", "is_best", "entropy_nats", "rank")
@@ -164,15 +166,13 @@ def score_texts(
         found = {**found, BOUNDARY: ragged([np.full(its.size + 1, np.nan) for its in found["logprob"]])}
     n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
     written = [written_places(model, text, its) for text, its in zip(texts, all_tokens, strict=True)]
-    notes = _doubts(model, texts, names, all_tokens, written, first)
+    notes = _doubts(model, list(zip(texts, names, all_tokens, written, strict=True)), first)
     if n_cut:
         limit = Set("experiment.max_tokens")
         notes.append(f"{n_cut} documents were scored up to their token {max_tokens} only ({limit})")
     if has_words and not has_ends:
         notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
-    all_places = [
-        token_places(model, texts[i], all_tokens[i]) if written[i] is None else written[i] for i in document
-    ]
+    all_places = [token_places(model, texts[i], all_tokens[i]) if written[i] is None else written[i] for i in document]
     pieces = iter(token_strings(model, [token for its in items for token in its[first:]]) if has_words else ())
     places = [
         None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(all_places, document, strict=True)
@@ -195,12 +195,7 @@ def score_texts(
 
 
 def _doubts(
-    model: LanguageModel,
-    texts: Sequence[str],
-    names: Sequence[object],
-    tokens: Sequence[Sequence[int]],
-    written: Sequence[NDArray[np.int64] | None],
-    first: int,
+    model: LanguageModel, texts: Sequence[tuple[str, object, list[int], NDArray[np.int64] | None]], first: int
 ) -> list[str]:
     """What to know of texts whose tokens are not their characters as written, the first of each kind by name."""
     unknown = model.tokenizer.unk_token_id
@@ -208,7 +203,7 @@ def _doubts(
     special = [str(token) for token in model.tokenizer.convert_ids_to_tokens(sorted(model.special_ids)) if token]
     spelt = re.compile("|".join(map(re.escape, special)) or r"(?!)")
     kinds: dict[str, list[str]] = {}
-    for text, name, its, exact in zip(texts, names, tokens, written, strict=True):
+    for text, name, its, exact in texts:
         if its and exact is None:
             places = token_places(model, text, its)
             if places is not None and unknown in its:

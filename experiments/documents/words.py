@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -88,14 +89,15 @@ def word_table(
     """Make a table of :data:`WORD_COLUMNS`; a word that a token shares with its neighbour has no surprisal."""
     parts = []
     for laid in _laid_out(scored, texts):
-        found = [word_spans(text, boundaries=boundaries) for text in laid.texts]
-        n_words = np.array(list(map(len, found)))
-        flat = np.fromiter((end for its in found for one in its for end in one), dtype=int)
-        starts, stops, spaced = flat.reshape(-1, 3).T
-        columns: dict[str, Any] = {"word_num": 1 + _within(n_words), "start": starts, "stop": stops}
-        columns["word"] = [
-            text[one.start : one.stop] for text, its in zip(laid.texts, found, strict=True) for one in its
-        ]
+        flat: list[int] = []
+        n_words, words = np.zeros(len(laid.texts), dtype=int), list[str]()
+        for at, text in enumerate(laid.texts):
+            found = word_spans(text, boundaries=boundaries)
+            n_words[at] = len(found)
+            flat += chain.from_iterable(found)
+            words += [text[start:stop] for start, stop, _ in found]
+        starts, stops, spaced = np.array(flat, dtype=int).reshape(-1, 3).T
+        columns: dict[str, Any] = {"word_num": 1 + _within(n_words), "start": starts, "stop": stops, "word": words}
         columns |= laid.of_words(np.repeat(np.arange(n_words.size), n_words), starts, stops, spaced.astype(bool))
         nats = columns["surprisal_nats"]
         columns |= {"surprisal_bits": nats / np.log(2), "probability": np.exp(-nats)}

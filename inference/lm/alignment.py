@@ -29,7 +29,8 @@ def written_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> ND
     """Places of tokens that write a text byte for byte, but for a space before it; None where they do not."""
     if not writes_bytes(model):
         return None
-    contents = [vocabulary(model).token_bytes[token] for token in tokens]
+    token_bytes = vocabulary(model).token_bytes
+    contents = [token_bytes[token] for token in tokens]
     written, wanted = b"".join(contents), text.encode()
     n_added = len(written) - len(wanted)
     if n_added not in (0, 1) or written != b" " * n_added + wanted:
