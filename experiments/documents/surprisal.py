@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit_loss
 from shannon_game.estimators.errors import InputError
@@ -128,12 +128,6 @@ class ScoringSettings(EndpointSettings):
     """What stands before every text, a space between them, and is not scored."""
     chat: bool = False
     """Put the prefix as the user's turn into the model's own chat template, and score the texts as its answer."""
-
-    @model_validator(mode="after")
-    def _has_a_turn(self) -> Self:
-        if self.chat and self.prefix is None:
-            raise InputError("is true, and the user's turn is missing: set prefix", field="chat")
-        return self
 
     def chosen_models(self) -> Mapping[str, ModelSettings | ApiSettings]:
         """The models named, else the generator."""
@@ -252,6 +246,8 @@ def scored_by(
     has_parts: bool = False,
 ) -> Scored:
     """Scores of all texts under one model, each alone or after the texts or the prefix that it is joined to."""
+    if settings.chat and prefixes is None:
+        raise InputError(f"is true, and the user's turn is missing: {Set('experiment.prefix')} says it", field=_CHAT)
     if prefixes is not None and not settings.chat:
         joined, has_parts = after(prefixes, [whole.text for whole in joined]), True
     texts, boundaries = [whole.text for whole in joined], settings.boundaries
@@ -268,7 +264,7 @@ def scored_by(
         found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
     else:
         model, heads = load_language_model(its), None
-        if settings.chat and prefixes is not None:
+        if settings.chat:
             if not model.tokenizer.chat_template:
                 raise InputError(f"is true, but {name} has no chat template; leave it out", field=_CHAT)
             turns = {prefix: prompt_tokens(model, [("", prefix)])[0] for prefix in dict.fromkeys(prefixes)}
@@ -286,7 +282,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
             f"is {settings.method!r}, which needs masked models that run here", field=Set("experiment.method")
         )
     default = SurprisalSettings()
-    for name in ("max_tokens", "window", "stride", "characters", "context", "words", "prefix"):
+    for name in ("max_tokens", "window", "stride", "characters", "context", "words", "prefix", "chat"):
         if getattr(settings, name) != getattr(default, name):
             problem = f"is {getattr(settings, name)!r}, which is for method=causal alone"
             raise InputError(problem, field=f"experiment.{name}")
