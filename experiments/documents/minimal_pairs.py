@@ -140,7 +140,8 @@ def _accuracy(pairs: pd.DataFrame, interval: float) -> dict[str, Any]:
         mean = clustered_mean(right, code)
         half = t_half_width(mean.se, len(kinds) - 1, interval)
         ends = np.clip([mean.mean - half, mean.mean + half], 0, 1)
-        if len(kinds) == 1:
+        # phenomena that agree wholly say nothing of how they differ
+        if len(kinds) == 1 or mean.se == 0:
             ends = np.array(wilson_interval(right.sum(), right.size, probability=interval))
         found |= {name: mean.mean, f"{name}_lower": float(ends[0]), f"{name}_upper": float(ends[1])}
     return found

@@ -1,4 +1,4 @@
-"""What stands before a scored text, as a plain script over transformers' own objects has it: a prompt, a chat's turn."""
+"""What stands before a scored text, beside a plain script over transformers: a prompt, a chat's turn."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_cannot_stand_before_a_text_is_refused(folders: dict[str, Path], tm
     model = {"models": [str(folders["gpt2"])], "store": tmp_path}
     with pytest.raises(InputError, match="gpt2 has no chat template"):
         experiments.surprisal(SAYS, **model, prefix=PROMPT, chat=True)
-    with pytest.raises(InputError, match="user.s turn is missing"):
+    with pytest.raises(InputError, match="turn is missing"):
         experiments.surprisal(SAYS, **model, chat=True)
     grouped = text_study(pd.DataFrame({"text": SAYS, "story": ["a"] * 3}), group_field="story")
     with pytest.raises(InputError, match="context=text"):
