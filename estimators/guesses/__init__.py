@@ -1,5 +1,6 @@
 """Top-1 guesses name the token that comes next."""
 
+from shannon_game.estimators.documents.clusters import wilson_interval as wilson_interval
 from shannon_game.estimators.guesses import examples as examples
 from shannon_game.estimators.guesses.accuracy import ParticipantAccuracy as ParticipantAccuracy
 from shannon_game.estimators.guesses.accuracy import PooledAccuracy as PooledAccuracy
@@ -13,4 +14,3 @@ from shannon_game.estimators.guesses.ranks import guess_ranks as guess_ranks
 from shannon_game.estimators.guesses.study import guess_contexts as guess_contexts
 from shannon_game.estimators.guesses.study import validate_guess_study as validate_guess_study
 from shannon_game.estimators.guesses.study import with_model_answers as with_model_answers
-from shannon_game.estimators.shares import wilson_interval as wilson_interval

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from shannon_game.estimators.arrays import BoolArray, FloatArray
 from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import wilson_interval
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.shares import wilson_interval
 
 _CHUNK_CELLS = 2_000_000  # replicates are made in blocks of this many (replicate, document) cells: 16 MB a matrix
 

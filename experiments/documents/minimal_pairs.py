@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.documents.clusters import t_half_width, wilson_interval
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Load
-from shannon_game.estimators.shares import wilson_interval
 from shannon_game.experiments.documents.scored import Scored, join_texts
 from shannon_game.experiments.documents.surprisal import ScoringSettings, scored_by
 from shannon_game.experiments.harness import rows as column
@@ -23,7 +22,7 @@ from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.studies.documents.pairs import pair_study
 from shannon_game.inference.settings import Probability
 
-_EVERY = "every phenomenon"
+_EVERY = "all"
 _SCORES = {"accuracy": "", "accuracy_per_token": "n_tokens", "accuracy_per_word": "n_words"}
 """What the log-probability of a text is divided by."""
 
@@ -34,7 +33,7 @@ class MinimalPairsRow(column.Row):
     model: str = column.key("model", players=True)
     phenomenon: str = column.key("what the pairs are of")
     accuracy: float = column.headline(
-        "share of pairs whose good text has the higher log-probability, ties half", interval="accuracy_{}"
+        "share of pairs whose good text is the more probable, ties half", label="accuracy", interval="accuracy_{}"
     )
     accuracy_per_token: float = column.estimate("the same by the mean per token", interval="accuracy_per_token_{}")
     accuracy_per_word: float = column.estimate("the same by the sum over words", interval="accuracy_per_word_{}")
@@ -94,18 +93,16 @@ def minimal_pairs(study: xr.Dataset, settings: MinimalPairsSettings) -> Experime
         rows += [{**about, "phenomenon": kind, **_accuracy(own, settings.interval)} for kind, own in kinds.items()]
         parts.append(pairs)
     table = MinimalPairsRow.table(rows)
-    whole = table.drop_duplicates("model", keep="last")
     said = "; ".join(
-        f"{row.accuracy:.1%} [{row.accuracy_lower:.1%}, {row.accuracy_upper:.1%}] of {row.n_pairs:,} pairs for "
-        f"{row.model}"
-        for row in rows_of(whole)
+        f"{row.accuracy:.1%} [{row.accuracy_lower:.1%}, {row.accuracy_upper:.1%}] of {row.n_pairs:,} for {row.model}"
+        for row in rows_of(table.drop_duplicates("model", keep="last"))
     )
     return ExperimentResult(
         table=table,
         tables={"pairs": pd.concat(parts, ignore_index=True)},
         dataset=xr.Dataset(MinimalPairsRow.variables(table, "row")),
         figures={"accuracy": declared_forest(table, MinimalPairsRow.columns, "Is the better text preferred?", name)},
-        text=f"**The good text has the higher log-probability in {said}.** Ties count as half; the table also has "
+        text=f"**The good text is the more probable of a pair in {said}.** Ties count as half; the table also has "
         f"accuracies by the mean per token and the sum over words. {settings.interval:.0%} intervals are Wilson's for "
         f"one phenomenon, and clustered by phenomenon over several. {work.said()}",
         warnings=tuple(doubts),
