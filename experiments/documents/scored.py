@@ -285,11 +285,12 @@ def join_texts(texts: Sequence[str], groups: Sequence[str]) -> list[Joined]:
 
 def after(prefixes: Sequence[str], texts: Sequence[str]) -> list[Joined]:
     """Each text after what stands before it and is not scored."""
-    found = []
-    for at, (prefix, text) in enumerate(zip(prefixes, texts, strict=True)):
-        whole = join_texts([prefix, text], ["", ""])[0]
-        found.append(Joined(whole.text, (_UNSCORED, at), (Span(0, len(prefix.encode())), whole.span[1])))
-    return found
+    whole = [join_texts(both, ["", ""])[0] for both in zip(prefixes, texts, strict=True)]
+    ends = [len(prefix.encode()) for prefix in prefixes]
+    return [
+        replace(one, document=(_UNSCORED, at), span=(Span(0, end), one.span[1]))
+        for at, (one, end) in enumerate(zip(whole, ends, strict=True))
+    ]
 
 
 def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:

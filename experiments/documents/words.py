@@ -79,8 +79,8 @@ def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Seque
         columns |= {"token": [token for row in laid.rows for token in scored.tokens[row]]}
         columns |= {"surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
         columns |= {key: laid.values(key) for key in ("entropy_nats", "rank")}
-        parts.append(laid.table(name, documents, laid.n_tokens, columns))
-    return pd.concat(parts, ignore_index=True)[list(TOKEN_COLUMNS)]
+        parts.append(laid.table(name, documents, laid.n_tokens, columns)[list(TOKEN_COLUMNS)])
+    return pd.concat(parts, ignore_index=True)
 
 
 def word_table(
@@ -101,8 +101,8 @@ def word_table(
         columns |= laid.of_words(np.repeat(np.arange(n_words.size), n_words), starts, stops, spaced.astype(bool))
         nats = columns["surprisal_nats"]
         columns |= {"surprisal_bits": nats / np.log(2), "probability": np.exp(-nats)}
-        parts.append(laid.table(name, documents, n_words, columns))
-    return pd.concat(parts, ignore_index=True)[list(WORD_COLUMNS)]
+        parts.append(laid.table(name, documents, n_words, columns)[list(WORD_COLUMNS)])
+    return pd.concat(parts, ignore_index=True)
 
 
 def _within(counts: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -150,11 +150,6 @@ class _Laid:
         return np.cumsum([0, *map(len, self.texts[:-1])])
 
     @cached_property
-    def is_placed(self) -> NDArray[np.bool_]:
-        """Whether the places of a row's tokens are known."""
-        return np.array([self.scored.places[row] is not None for row in self.rows])
-
-    @cached_property
     def places(self) -> NDArray[np.int64]:
         """Bytes at which tokens begin, and of each row the end of the last; its text's beginning if none is known."""
         own = (self.scored.places[row] for row in self.rows)
@@ -167,7 +162,8 @@ class _Laid:
         first, last = np.delete(self.places, ends - 1), np.delete(self.places, ends - self.n_tokens - 1)
         # a token that holds a part of a character has that character
         start, stop = np.searchsorted(self.begins, first, "right") - 1, np.searchsorted(self.begins, last, "left")
-        before, is_known = (np.repeat(its, self.n_tokens) for its in (self.first_character, self.is_placed))
+        is_placed = np.array([self.scored.places[row] is not None for row in self.rows])
+        before, is_known = (np.repeat(its, self.n_tokens) for its in (self.first_character, is_placed))
         found = np.minimum(start, stop) - before, stop - before
         return found if is_known.all() else tuple(np.where(is_known, its, np.nan) for its in found)
 

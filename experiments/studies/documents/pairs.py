@@ -93,7 +93,9 @@ def pair_study(given: pd.DataFrame, *, name: str = "pairs", **settings: Any) -> 
 
 
 def _study(table: Table, settings: PairsSettings, name: str) -> xr.Dataset:
-    columns = {what: getattr(settings, what) or _usual(table, what) for what in _USUAL}
+    usual = {what: [name for name in names if name in table.cells] for what, names in _USUAL.items()}
+    usual |= {what: usual[what] or [what] for what in ("good", "bad")}
+    columns = {what: getattr(settings, what) or next(iter(names), None) for what, names in usual.items()}
     prefix = settings.prefix if isinstance(settings.prefix, tuple) else (settings.prefix,) * 2
     columns |= {"id_field": settings.id_field, "prefix": prefix[0], "prefix of the bad text": prefix[1]}
     there = {what: column for what, column in columns.items() if column is not None}
@@ -104,8 +106,7 @@ def _study(table: Table, settings: PairsSettings, name: str) -> xr.Dataset:
     ids = table.ids(there["id_field"]) if "id_field" in there else objects([str(at + 1) for at in range(len(table))])
     are_same = (texts[0] == texts[1]) & (before[0] == before[1])
     table.refuse(are_same, there["bad"], "as the good text is: no pair")
-    again = pd.Series(ids).duplicated().to_numpy()
-    table.refuse(again, there.get("id_field", ""), "the name of a pair before", ids)
+    table.refuse(pd.Series(ids).duplicated().to_numpy(), there.get("id_field", ""), "as a pair before is called", ids)
     made = [
         Document(f"{pair} {what}", str(texts[number][at]), str(phenomenon[at]))
         for at, pair in enumerate(ids)
@@ -117,12 +118,6 @@ def _study(table: Table, settings: PairsSettings, name: str) -> xr.Dataset:
     if settings.prefix is not None:
         study["prefix"] = "document", np.column_stack(before).ravel()
     return validate_documents_study(study)
-
-
-def _usual(table: Table, what: str) -> str | None:
-    names = _USUAL.get(what, ())
-    found = next((name for name in names if name in table.cells), None)
-    return names[-1] if found is None and what in ("good", "bad") else found
 
 
 def _suite(whole: Mapping[str, Any], source: Path) -> tuple[pd.DataFrame, list[str]]:
