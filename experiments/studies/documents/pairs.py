@@ -122,7 +122,7 @@ def _study(table: Table, settings: PairsSettings, name: str) -> xr.Dataset:
 
 def _suite(whole: Mapping[str, Any], source: Path) -> tuple[pd.DataFrame, list[str]]:
     """Pairs of a suite, and the predictions that are none."""
-    name, rows, left_out = str(whole.get("meta", {}).get("name", source.stem)), [], []
+    name, rows, left_out = str(whole.get("meta", {}).get("name", source.stem)), list[dict[str, str]](), list[str]()
     try:
         for number, prediction in enumerate(whole["predictions"], start=1):
             found = _COMPARISON.fullmatch(prediction["formula"])
