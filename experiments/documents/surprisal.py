@@ -246,7 +246,8 @@ def scored_by(
     has_parts: bool = False,
 ) -> Scored:
     """Scores of all texts under one model, each alone or after the texts or the prefix that it is joined to."""
-    if settings.chat and prefixes is None:
+    turns = prefixes if settings.chat else None
+    if settings.chat and turns is None:
         raise InputError(f"is true, and the user's turn is missing: {Set('experiment.prefix')} says it", field=_CHAT)
     if prefixes is not None and not settings.chat:
         joined, has_parts = after(prefixes, [whole.text for whole in joined]), True
@@ -264,11 +265,10 @@ def scored_by(
         found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
     else:
         model, heads = load_language_model(its), None
-        if settings.chat:
+        if turns is not None:
             if not model.tokenizer.chat_template:
                 raise InputError(f"is true, but {name} has no chat template; leave it out", field=_CHAT)
-            turns = {prefix: prompt_tokens(model, [("", prefix)])[0] for prefix in dict.fromkeys(prefixes)}
-            heads = [turns[prefix] for prefix in prefixes]
+            heads = prompt_tokens(model, [("", turn) for turn in turns])
         found = score_texts(
             work, model, texts, names, **limits, has_words=has_words, boundaries=boundaries, heads=heads
         )

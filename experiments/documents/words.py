@@ -131,7 +131,7 @@ class _Laid:
         self, name: str, documents: NDArray[Any], counts: NDArray[np.intp], columns: dict[str, Any]
     ) -> pd.DataFrame:
         """Columns beside those that are the same for a document or a model."""
-        own = pd.Series(documents[self.scored.document[self.rows]]).repeat(counts).array
+        own = pd.Series(documents[self.scored.document[self.rows]]).repeat(counts.tolist()).array
         same = {"model": name, "revision": self.scored.revision[:REVISION_SHOWN]}
         return pd.DataFrame({"document": own, **columns}).assign(**same)
 
@@ -163,9 +163,11 @@ class _Laid:
         # a token that holds a part of a character has that character
         start, stop = np.searchsorted(self.begins, first, "right") - 1, np.searchsorted(self.begins, last, "left")
         is_placed = np.array([self.scored.places[row] is not None for row in self.rows])
-        before, is_known = (np.repeat(its, self.n_tokens) for its in (self.first_character, is_placed))
-        found = np.minimum(start, stop) - before, stop - before
-        return found if is_known.all() else tuple(np.where(is_known, its, np.nan) for its in found)
+        before, is_known = np.repeat(self.first_character, self.n_tokens), np.repeat(is_placed, self.n_tokens)
+        start, stop = np.minimum(start, stop) - before, stop - before
+        return (
+            (start, stop) if is_known.all() else (np.where(is_known, start, np.nan), np.where(is_known, stop, np.nan))
+        )
 
     def of_words(
         self, row: NDArray[np.intp], starts: NDArray[np.int64], stops: NDArray[np.int64], is_spaced: NDArray[np.bool_]

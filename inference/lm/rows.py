@@ -125,16 +125,19 @@ def _logits_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
 
     if not model.split_head:
         return state.float()
-    head = model.module.get_output_embeddings()
+    head: torch.nn.Module = model.module.get_output_embeddings()
+    logits: torch.Tensor
     # a layer that is loaded or replaced when it is called is called
     if type(head) is not torch.nn.Linear or hasattr(head, "_hf_hook") or state.dtype == torch.float32:
-        return head(state).float()
+        logits = head(state).float()
+        return logits
     if state.device.type == "cuda":
         logits = torch.mm(state, head.weight.T, out_dtype=torch.float32)
     else:
         # a part of the vocabulary at a time: twice the memory of all of it may not be there
         logits = torch.cat([state.float() @ part.float().T for part in head.weight.split(_HEAD_ROWS)], dim=1)
-    return logits if head.bias is None else logits.add_(head.bias)
+    bias: torch.Tensor | None = head.bias
+    return logits if bias is None else logits.add_(bias)
 
 
 def normalised(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:

@@ -337,6 +337,9 @@ def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
     assert any("n: 1 words and marks are unknown" in warning for warning in result.warnings)
     regions = result.tables["regions"].query("model == 'n'")["surprisal_nats"]
     np.testing.assert_allclose(regions, [-np.log(expected[:2]).sum(), np.nan])
+    # a word of several unknown marks is one word
+    marks = experiments.surprisal(["cat “((zebra))”"], models={"n": ngram}, store=tmp_path / "store")
+    assert marks.table["n_words"].item() == 1
 
 
 def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:
