@@ -91,6 +91,8 @@ def test_continuations_are_scored_after_their_prefix_and_ties_are_half(folder: P
     part = experiments.minimal_pairs(study.isel(document=[0, 1, 2]), models=[str(folder)], store=tmp_path)
     assert part.table["n_pairs"].item() == 1
     assert any("1 pairs have a text without" in line for line in part.warnings)
+    with pytest.raises(InputError, match=r"bad.*row 1.*should be a text"):
+        pair_study(pd.DataFrame({"good": ["Rain fell."], "bad": [" "]}))
     same = pd.DataFrame({"a": ["The", "The"], "b": ["The", "A"], "good": ["road", "home"], "bad": ["road", "home"]})
     with pytest.raises(InputError, match="no pair"):
         pair_study(same, prefix=("a", "b"))

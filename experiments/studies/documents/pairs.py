@@ -101,6 +101,8 @@ def _study(table: Table, settings: PairsSettings, name: str) -> xr.Dataset:
     there = {what: column for what, column in columns.items() if column is not None}
     table.check_columns(there, f"{Set('study.good', 'NAME')} and the like say which column it is")
     texts = [table.filled(there[what]) for what in ("good", "bad")]
+    for column, its in zip((there["good"], there["bad"]), texts, strict=True):
+        table.refuse(np.array([not text.strip() for text in its]), column, "should be a text", its)
     before = [objects([""] * len(table)) if column is None else table.texts(column) for column in prefix]
     phenomenon = table.filled(there["phenomenon"]) if "phenomenon" in there else objects([ALL] * len(table))
     ids = table.ids(there["id_field"]) if "id_field" in there else objects([str(at + 1) for at in range(len(table))])
@@ -122,8 +124,9 @@ def _study(table: Table, settings: PairsSettings, name: str) -> xr.Dataset:
 
 def _suite(whole: Mapping[str, Any], source: Path) -> tuple[pd.DataFrame, list[str]]:
     """Pairs of a suite, and the predictions that are none."""
-    name, rows, left_out = str(whole.get("meta", {}).get("name", source.stem)), list[dict[str, str]](), list[str]()
+    rows, left_out = list[dict[str, str]](), list[str]()
     try:
+        name = str(whole.get("meta", {}).get("name", source.stem))
         for number, prediction in enumerate(whole["predictions"], start=1):
             found = _COMPARISON.fullmatch(prediction["formula"])
             if found is None:
