@@ -40,9 +40,11 @@ def word_spans(text: str, *, boundaries: str = "script") -> list[WordSpan]:
 
     With ``boundaries="spaces"`` words stand between white space in every script.
     """
+    if boundaries == "spaces" or not has_unspaced(text):
+        return [WordSpan(*found.span(), True) for found in re.finditer(r"\S+", text)]
     spans: list[WordSpan] = []
     for found in re.finditer(r"\S+", text):
-        if boundaries == "spaces" or not has_unspaced(found[0]):
+        if not has_unspaced(found[0]):
             spans.append(WordSpan(found.start(), found.end(), is_spaced=True))
         else:
             _require_icu(found[0])

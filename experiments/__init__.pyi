@@ -16,6 +16,7 @@ from .comparison.practice import practice as practice
 from .comparison.recovery.experiment import recovery as recovery
 from .comparison.shared_belief import shared_belief as shared_belief
 from .comparison.text_players.experiment import text_players as text_players
+from .documents.minimal_pairs import minimal_pairs as minimal_pairs
 from .documents.pool import pool as pool
 from .documents.surprisal import surprisal as surprisal
 from .documents.train.experiment import train as train
@@ -49,6 +50,8 @@ from .studies.comparison.table import comparison_table as comparison_table
 from .studies.documents.corpus_sample import corpus_sample as corpus_sample
 from .studies.documents.estimates import estimates as estimates
 from .studies.documents.lm_game_documents import lm_game_documents as lm_game_documents
+from .studies.documents.pairs import pair_study as pair_study
+from .studies.documents.pairs import pairs as pairs
 from .studies.documents.rules import rules as rules
 from .studies.documents.texts import text_study as text_study
 from .studies.documents.texts import texts as texts

@@ -8,7 +8,6 @@ participants and documents, as weights instead of loops.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from shannon_game.estimators.arrays import BoolArray, FloatArray
 from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import wilson_interval
 from shannon_game.estimators.errors import InputError
 
 _CHUNK_CELLS = 2_000_000  # replicates are made in blocks of this many (replicate, document) cells: 16 MB a matrix
@@ -61,32 +61,6 @@ class ParticipantAccuracy(Result):
     accuracy: FloatArray
     lower: FloatArray
     upper: FloatArray
-
-
-def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    r"""Wilson's (1927) score interval of a share, never outside [0, 1] and never empty.
-
-    .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4 n^2}}{1 + z^2 / n}
-
-    Examples
-    --------
-    >>> lower, upper = guesses.wilson_interval(8, 20)
-    >>> round(float(lower), 3), round(float(upper), 3)
-    (0.219, 0.613)
-    """
-    hits, total = np.asarray(n_hits, dtype=float), np.asarray(n, dtype=float)
-    if not ((hits >= 0) & (hits <= total) & (total > 0)).all():
-        raise InputError("should have 0 <= n_hits <= n and n > 0 everywhere", field="n_hits, n")
-    check_numbers({"probability": probability}, above=0, below=1)
-    z = NormalDist().inv_cdf((1 + probability) / 2)
-    share = hits / total
-    middle = share + z**2 / (2 * total)
-    half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    scale = 1 + z**2 / total
-    # the exact limits at 0 and 1 are those values; rounding must not leave a hair beyond or short of them
-    lower = np.where(hits == 0, 0.0, (middle - half) / scale)
-    upper = np.where(hits == total, 1.0, (middle + half) / scale)
-    return lower, upper
 
 
 def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:

@@ -22,8 +22,10 @@ def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "
     units = []
     for text, (_, unknown) in zip(texts, scored, strict=True):
         n_words, n_characters, n_bytes = units_of(text.encode(), boundaries)
-        joined = "".join(unknown)
-        units.append((n_words - len(unknown), n_characters - len(joined), n_bytes - len(joined.encode())))
+        joined = "".join(piece for _, piece in unknown)
+        units.append(
+            (n_words - len({word for word, _ in unknown}), n_characters - len(joined), n_bytes - len(joined.encode()))
+        )
     return Scored(
         document=np.arange(len(texts)),
         # a word is a unit of the model: it has ended
@@ -38,7 +40,7 @@ def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "
         bos=START,
         tokens=[[piece for _, _, piece in pieces_] for pieces_, _ in scored],
         revision=model.sha256,
-        notes=_notes([word for _, unknown in scored for word in unknown]),
+        notes=_notes([piece for _, unknown in scored for _, piece in unknown]),
     )
 
 
@@ -47,10 +49,12 @@ def _notes(unknown: Sequence[str]) -> tuple[str, ...]:
     return (f"{len(unknown)} words and marks are unknown and have no surprisal, such as {some}",) if unknown else ()
 
 
-def _of_text(model: NgramModel, text: str, boundaries: str) -> tuple[list[tuple[float, int, str]], list[str]]:
-    """Nats, last character and text of each piece, and the pieces that the model does not know."""
+def _of_text(
+    model: NgramModel, text: str, boundaries: str
+) -> tuple[list[tuple[float, int, str]], list[tuple[int, str]]]:
+    """Nats, last character and text of each piece, and the pieces that the model does not know, each by its word."""
     found: list[tuple[float, int, str]] = []
-    unknown: list[str] = []
+    unknown: list[tuple[int, str]] = []
     history = [START]
     every = list(pieces(text, boundaries))
     for word in word_spans(text, boundaries=boundaries):
@@ -61,7 +65,7 @@ def _of_text(model: NgramModel, text: str, boundaries: str) -> tuple[list[tuple[
         for at, piece in own:
             known = model.known(piece)
             nats = model.logprob(history, known) if known != UNKNOWN else np.nan
-            unknown += [piece] if known == UNKNOWN else []
+            unknown += [(word.start, piece)] if known == UNKNOWN else []
             # marks that are left out are of the piece before them
             found.append((nats, word.stop if (at, piece) == own[-1] else at + len(piece), piece))
             history.append(known)

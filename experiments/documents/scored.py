@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,10 @@ def units_of(content: bytes, boundaries: str = "script") -> tuple[int, int, int]
     """Count the words, characters and bytes of a part of a text."""
     text = content.decode(errors="replace")
     # a character of which the part holds the beginning alone is none of it
-    n_characters = sum(byte & 0xC0 != 0x80 for byte in content)
-    return len(word_spans(text, boundaries=boundaries)), n_characters, len(content)
+    n_characters = len(content.translate(None, bytes(range(0x80, 0xC0))))
+    is_spaced = boundaries == "spaces" or not has_unspaced(text)
+    words = text.split() if is_spaced else word_spans(text, boundaries=boundaries)
+    return len(words), n_characters, len(content)
 
 
 _SCORES = ("logprob", "is_best", "entropy_nats", "rank")
@@ -117,17 +120,24 @@ def score_texts(
     stride: int | None,
     has_words: bool = False,
     boundaries: str = "script",
+    heads: Sequence[list[int]] | None = None,
 ) -> Scored:
-    """Score texts under a model, through the store; with `has_words` also where words end, if its tokens say it."""
+    """Score texts under a model, through the store; with `has_words` also where words end, if its tokens say it.
+
+    `heads` are tokens before each text, such as a user's turn, in place of the BOS token.
+    """
     tokens = all_tokens = encode(model, texts, source="study", names=names)
     if max_tokens is not None:
         tokens = [document[:max_tokens] for document in tokens]
     # without a BOS token nothing comes before the first token, which then has no score
-    first = int(model.bos_id is None)
+    first = int(model.bos_id is None and heads is None)
     document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
     if not document.size:
         raise InputError(f"have no token that {model.name} can score", source="study", field="text")
-    items = [tokens[i] for i in document]
+    own = [tokens[i] for i in document]
+    items = own
+    if heads is not None:
+        model, items = replace(model, bos_id=None), [[*heads[i], *tokens[i]] for i in document]
     # the same whatever the documents, so that what was stored for one corpus serves another
     window = model.max_tokens if window is None else window
     stride = max(1, window // 2) if stride is None else stride
@@ -159,16 +169,22 @@ def score_texts(
         batches=batches_by_tokens(len, work, model.settings.tokens_per_batch),
         provenance=model_record(model),
     )
+    if heads is not None:
+        # the first token of a head has no score
+        cut = [len(heads[i]) - 1 for i in document]
+        found = {key: ragged([row[n:] for row, n in zip(its, cut, strict=True)]) for key, its in found.items()}
     if has_words and not has_ends:
         found = {**found, BOUNDARY: ragged([np.full(its.size + 1, np.nan) for its in found["logprob"]])}
     n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
-    notes = _doubts(model, texts, names, all_tokens, first)
+    written = [written_places(model, text, its) for text, its in zip(texts, all_tokens, strict=True)]
+    notes = _doubts(model, list(zip(texts, names, all_tokens, written, strict=True)), first)
     if n_cut:
         limit = Set("experiment.max_tokens")
         notes.append(f"{n_cut} documents were scored up to their token {max_tokens} only ({limit})")
     if has_words and not has_ends:
         notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
-    all_places = [token_places(model, texts[i], all_tokens[i]) for i in document]
+    all_places = [token_places(model, texts[i], all_tokens[i]) if written[i] is None else written[i] for i in document]
+    pieces = iter(token_strings(model, [token for its in own for token in its[first:]]) if has_words else ())
     places = [
         None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(all_places, document, strict=True)
     ]
@@ -183,23 +199,27 @@ def score_texts(
         notes=tuple(notes),
         window=window,
         stride=stride,
-        bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
-        tokens=[token_strings(model, its[first:]) for its in items] if has_words else [],
+        bos="the chat template" if heads is not None else _start(model) or "none",
+        tokens=[list(islice(pieces, len(its) - first)) for its in own] if has_words else [],
         revision=model.revision or model.weights_sha256,
     )
 
 
+def _start(model: LanguageModel) -> str | None:
+    return None if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id))
+
+
 def _doubts(
-    model: LanguageModel, texts: Sequence[str], names: Sequence[object], tokens: Sequence[Sequence[int]], first: int
+    model: LanguageModel, texts: Sequence[tuple[str, object, list[int], NDArray[np.int64] | None]], first: int
 ) -> list[str]:
     """What to know of texts whose tokens are not their characters as written, the first of each kind by name."""
     unknown = model.tokenizer.unk_token_id
-    bos = None if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id))
+    bos = _start(model)
     special = [str(token) for token in model.tokenizer.convert_ids_to_tokens(sorted(model.special_ids)) if token]
     spelt = re.compile("|".join(map(re.escape, special)) or r"(?!)")
     kinds: dict[str, list[str]] = {}
-    for text, name, its in zip(texts, names, tokens, strict=True):
-        if its and written_places(model, text, its) is None:
+    for text, name, its, exact in texts:
+        if its and exact is None:
             places = token_places(model, text, its)
             if places is not None and unknown in its:
                 at, where = list(its).index(unknown), character_places(text)
@@ -217,7 +237,7 @@ def _doubts(
         if len(its) <= first:
             kinds.setdefault("have no token that can be scored, and no rows", []).append(str(name))
     notes = [f"{len(those)} documents {kind}: {some_of(those, 3)}" for kind, those in kinds.items()]
-    if model.settings.bos == "auto" and model.tokenizer.bos_token not in (None, bos):
+    if model.settings.bos == "auto" and bos and model.tokenizer.bos_token not in (None, bos):
         said = f"not its BOS token {model.tokenizer.bos_token} but {bos} stands before each text"
         notes.append(f"{said}; {Set(f'models.{model.name}.bos')} names another")
     return notes
@@ -230,13 +250,16 @@ def _around(written: str, text: str) -> str:
     return written[max(0, same - 5) : same + 5]
 
 
+_UNSCORED = -1
+
+
 @dataclass(frozen=True)
 class Joined:
     """Texts one after another: of a group all, in order."""
 
     text: str
     document: tuple[int, ...]
-    """Positions of the texts."""
+    """Positions of the texts; -1 of what is not scored."""
     span: tuple[Span, ...]
     """Where each is, without white space at its end."""
 
@@ -260,6 +283,16 @@ def join_texts(texts: Sequence[str], groups: Sequence[str]) -> list[Joined]:
     return found
 
 
+def after(prefixes: Sequence[str], texts: Sequence[str]) -> list[Joined]:
+    """Each text after what stands before it and is not scored."""
+    whole = [join_texts(both, ["", ""])[0] for both in zip(prefixes, texts, strict=True)]
+    ends = [len(prefix.encode()) for prefix in prefixes]
+    return [
+        replace(one, document=(_UNSCORED, at), span=(Span(0, end), one.span[1]))
+        for at, (one, end) in enumerate(zip(whole, ends, strict=True))
+    ]
+
+
 def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
     """Cut the scores of joined texts into those of each text, given the ones before it."""
     parts: dict[str, list[Any]] = {name: [] for name in ("document", "goes_on", "places", "units", "tokens")}
@@ -268,13 +301,14 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
         whole, places = joined[at], scored.places[row]
         content = whole.text.encode()
         if places is None:
-            problem = "is 'text', but the tokenizer changes a text, whose tokens have no place; use 'sentence'"
-            raise InputError(problem, field=Set("experiment.context"))
+            setting = "context" if whole.document[0] != _UNSCORED else "prefix"
+            problem = "needs the places of tokens, but the tokenizer changes a text; leave it out"
+            raise InputError(problem, field=Set(f"experiment.{setting}"))
         # a token is of the text in which it ends, and white space of the text after it
         owner = np.searchsorted([span.stop for span in whole.span[:-1]], places[1:], "left")
         for number, (document, span) in enumerate(zip(whole.document, whole.span, strict=True)):
             tokens = np.flatnonzero(owner == number)
-            if not tokens.size:
+            if not tokens.size or document == _UNSCORED:
                 continue
             a, b = int(tokens[0]), int(tokens[-1]) + 1
             own = np.maximum(places[a : b + 1] - span.start, 0)

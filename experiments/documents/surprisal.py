@@ -24,6 +24,7 @@ from shannon_game.experiments.documents.pseudo import PseudoRow, pseudo_tables
 from shannon_game.experiments.documents.scored import (
     Joined,
     Scored,
+    after,
     apart,
     join_texts,
     of_shared_text,
@@ -52,8 +53,9 @@ from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.ngram import load_ngram
+from shannon_game.inference.lm.prompting import prompt_tokens
 from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.settings import Count
+from shannon_game.inference.settings import Count, Text
 from shannon_game.inference.store.keys import result_key
 
 AtLeastTwo = Annotated[int, Field(ge=2)]
@@ -105,32 +107,49 @@ _SUMS = {
     "total_entropy_nats": "sum of the entropies at the tokens",
 }
 _EVERYTHING = "every split"
+_CHAT = "experiment.chat"
 # standard errors from the estimate to its bounds
 _BOUNDS = {"_lower": -2.0, "_upper": 2.0}
 
 
-class SurprisalSettings(Seeded, EndpointSettings):
-    """Settings of :func:`surprisal`; the generator is scored where no models are named."""
+class ScoringSettings(EndpointSettings):
+    """How texts are scored under language models."""
 
     generator: Generator = Field(default_factory=lambda: SMOLLM2)
     """The model that is scored where none is named."""
-    n_documents: Count | None = None
-    """Documents, drawn at random; null takes all."""
-    max_tokens: AtLeastTwo | None = None
-    """Tokens of a document that are scored, from its beginning; null scores all."""
     window: AtLeastTwo | None = None
     """Tokens that a model sees at once; null: as many as it takes."""
     stride: Count | None = None
     """Tokens from one window to the next; null: half a window."""
+    boundaries: Literal["script", "spaces"] = "script"
+    """What stands between words: white space, or spaces alone in texts of Chinese, Japanese, Thai, Lao, Burmese or
+    Khmer as well, whose words ICU finds otherwise (extra words)."""
+    prefix: Text | None = None
+    """What stands before every text, a space between them, and is not scored."""
+    chat: bool = False
+    """Put the prefix as the user's turn into the model's own chat template, and score the texts as its answer."""
+
+    def chosen_models(self) -> Mapping[str, ModelSettings | ApiSettings]:
+        """The models named, else the generator."""
+        if self.models:
+            return self.models
+        chosen = chosen_generator(GeneratedSettings(generator=self.generator))
+        return {chosen.name: chosen}
+
+
+class SurprisalSettings(Seeded, ScoringSettings):
+    """Settings of :func:`surprisal`; the generator is scored where no models are named."""
+
+    n_documents: Count | None = None
+    """Documents, drawn at random; null takes all."""
+    max_tokens: AtLeastTwo | None = None
+    """Tokens of a document that are scored, from its beginning; null scores all."""
     words: bool = True
     """Write words.csv and tokens.csv, a row per word and token under each model; false for large corpora."""
     method: Literal["causal", "pll", "pll_original"] = "causal"
     """causal: each token given those before it. Of masked models: pll, the pseudo-log-likelihood of each token given
     all others but those after it in its word (Kauf and Ivanova 2023); pll_original: given all others (Salazar et al.
     2020)."""
-    boundaries: Literal["script", "spaces"] = "script"
-    """What stands between words: white space, or spaces alone in texts of Chinese, Japanese, Thai, Lao, Burmese or
-    Khmer as well, whose words ICU finds otherwise (extra words)."""
     context: Literal["sentence", "text"] = "sentence"
     """What each text of the study is scored given: nothing, or the texts of its group before it (``group_field``
     of the study)."""
@@ -155,20 +174,20 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     >>> result.tables["words"]["word"].tolist()
     ['Rain', 'fell.', 'Nobody', 'moved.']
     """
-    models = settings.models
     if settings.method != "causal":
         return _pseudo(study, settings)
-    if not models:
-        chosen_model = chosen_generator(GeneratedSettings(generator=settings.generator))
-        models = {chosen_model.name: chosen_model}
+    models = settings.chosen_models()
     work = open_work(settings)
     chosen = _chosen(settings, study, work)
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     joined = join_texts(texts, _groups(study, settings, chosen))
+    before = None if settings.prefix is None else [settings.prefix] * len(texts)
     documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
     names = [some_of([str(documents[at]) for at in whole.document], 1) for whole in joined]
-    scored = {name: _scored(work, name, its, joined, names=names, settings=settings) for name, its in models.items()}
+    how: dict[str, Any] = {"names": names, "settings": settings, "max_tokens": settings.max_tokens}
+    how |= {"has_words": settings.words, "prefixes": before, "has_parts": settings.context == "text"}
+    scored = {name: scored_by(work, name, its, joined, **how) for name, its in models.items()}
     if settings.words:
         tables = word_tables(scored, documents, texts, settings.boundaries)
         if "region_start" in study:
@@ -213,18 +232,29 @@ def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArr
     return chosen[mine].astype(np.intp)
 
 
-def _scored(
+def scored_by(
     work: Work,
     name: str,
     its: ModelSettings | ApiSettings,
     joined: Sequence[Joined],
     *,
     names: Sequence[str],
-    settings: SurprisalSettings,
+    settings: ScoringSettings,
+    prefixes: Sequence[str] | None = None,
+    max_tokens: int | None = None,
+    has_words: bool = False,
+    has_parts: bool = False,
 ) -> Scored:
-    """Scores of all texts under one model, each alone or after the texts that it is joined to."""
+    """Scores of all texts under one model, each alone or after the texts or the prefix that it is joined to."""
+    turns = prefixes if settings.chat else None
+    if settings.chat and turns is None:
+        raise InputError(f"is true, and the user's turn is missing: {Set('experiment.prefix')} says it", field=_CHAT)
+    if prefixes is not None and not settings.chat:
+        joined, has_parts = after(prefixes, [whole.text for whole in joined]), True
     texts, boundaries = [whole.text for whole in joined], settings.boundaries
-    limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
+    limits = {"max_tokens": max_tokens, "window": settings.window, "stride": settings.stride}
+    if settings.chat and (isinstance(its, ApiSettings) or its.source == "ngram"):
+        raise InputError(f"needs a model that runs here with a chat template, which {name} is not", field=_CHAT)
     if isinstance(its, ApiSettings):
         for limit, value in limits.items():
             if value is not None:
@@ -234,9 +264,15 @@ def _scored(
     elif its.source == "ngram":
         found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
     else:
-        model = load_language_model(its)
-        found = score_texts(work, model, texts, names, **limits, has_words=settings.words, boundaries=boundaries)
-    return apart(found, joined, boundaries) if settings.context == "text" else found
+        model, heads = load_language_model(its), None
+        if turns is not None:
+            if not model.tokenizer.chat_template:
+                raise InputError(f"is true, but {name} has no chat template; leave it out", field=_CHAT)
+            heads = prompt_tokens(model, [("", turn) for turn in turns])
+        found = score_texts(
+            work, model, texts, names, **limits, has_words=has_words, boundaries=boundaries, heads=heads
+        )
+    return apart(found, joined, boundaries) if has_parts else found
 
 
 def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
@@ -246,7 +282,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
             f"is {settings.method!r}, which needs masked models that run here", field=Set("experiment.method")
         )
     default = SurprisalSettings()
-    for name in ("max_tokens", "window", "stride", "characters", "context", "words"):
+    for name in ("max_tokens", "window", "stride", "characters", "context", "words", "prefix", "chat"):
         if getattr(settings, name) != getattr(default, name):
             problem = f"is {getattr(settings, name)!r}, which is for method=causal alone"
             raise InputError(problem, field=f"experiment.{name}")
@@ -283,6 +319,9 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
 
 
 def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
+    if settings.prefix is not None and (settings.context == "text" or (settings.max_tokens and not settings.chat)):
+        problem = "stands before every text: leave out context=text and max_tokens, which count from there"
+        raise InputError(problem, field=Set("experiment.prefix"))
     if settings.context == "sentence":
         return list(map(str, study["document"].to_numpy()[chosen]))
     if "group" not in study:

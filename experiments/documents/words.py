@@ -13,8 +13,10 @@ space, no token ends a word: its surprisal is the plain sum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,8 @@ REVISION_SHOWN = 12
 
 _SHOWN = 60
 """Most words of the figure."""
+_TOKENS_AT_ONCE = 1 << 18
+"""Tokens whose columns are made together."""
 
 
 def word_tables(
@@ -67,17 +71,16 @@ def word_tables(
 
 def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str]) -> pd.DataFrame:
     """Make a table of :data:`TOKEN_COLUMNS`."""
-    parts = []
-    for row, at in enumerate(scored.document):
-        start, stop = _characters(scored.places[row], texts[at], len(scored.tokens[row]))
-        nats = -scored.scores["logprob"][row].astype(float)
-        first = 1 + int(scored.bos == "none")
-        columns: dict[str, Any] = {"token_num": np.arange(first, first + nats.size), "start": start, "stop": stop}
-        columns |= {"token": list(scored.tokens[row]), "surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
-        columns |= {key: scored.scores[key][row] for key in ("entropy_nats", "rank")}
-        columns["revision"] = scored.revision[:REVISION_SHOWN]
-        parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
-    return pd.concat(parts, ignore_index=True)[list(TOKEN_COLUMNS)]
+    parts, first = [], 1 + int(scored.bos == "none")
+    for laid in _laid_out(scored, texts):
+        start, stop = laid.characters()
+        nats = -laid.values("logprob").astype(float)
+        columns: dict[str, Any] = {"token_num": first + _within(laid.n_tokens), "start": start, "stop": stop}
+        columns |= {"token": [token for row in laid.rows for token in scored.tokens[row]]}
+        columns |= {"surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
+        columns |= {key: laid.values(key) for key in ("entropy_nats", "rank")}
+        parts.append(laid.table(name, documents, laid.n_tokens, columns)[list(TOKEN_COLUMNS)])
+    return pd.concat(parts, ignore_index=True)
 
 
 def word_table(
@@ -85,20 +88,126 @@ def word_table(
 ) -> pd.DataFrame:
     """Make a table of :data:`WORD_COLUMNS`; a word that a token shares with its neighbour has no surprisal."""
     parts = []
-    for row, at in enumerate(scored.document):
-        found = word_spans(texts[at], boundaries=boundaries)
-        starts, stops, spaced = np.array(found, dtype=int).T
-        columns: dict[str, Any] = {"word_num": np.arange(1, len(found) + 1), "start": starts, "stop": stops}
-        columns |= {
-            "word": [texts[at][one.start : one.stop] for one in found],
-            "revision": scored.revision[:REVISION_SHOWN],
-        }
-        place = character_places(texts[at])
-        columns |= _of_words(scored, row, place[starts], place[stops], spaced.astype(bool))
-        parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
-    table = pd.concat(parts, ignore_index=True)
-    table = table.assign(surprisal_bits=table["surprisal_nats"] / np.log(2))
-    return table.assign(probability=np.exp(-table["surprisal_nats"]))[list(WORD_COLUMNS)]
+    for laid in _laid_out(scored, texts):
+        flat: list[int] = []
+        n_words, words = np.zeros(len(laid.texts), dtype=int), list[str]()
+        for at, text in enumerate(laid.texts):
+            found = word_spans(text, boundaries=boundaries)
+            n_words[at] = len(found)
+            flat += chain.from_iterable(found)
+            words += [text[start:stop] for start, stop, _ in found]
+        starts, stops, spaced = np.array(flat, dtype=int).reshape(-1, 3).T
+        columns: dict[str, Any] = {"word_num": 1 + _within(n_words), "start": starts, "stop": stops, "word": words}
+        columns |= laid.of_words(np.repeat(np.arange(n_words.size), n_words), starts, stops, spaced.astype(bool))
+        nats = columns["surprisal_nats"]
+        columns |= {"surprisal_bits": nats / np.log(2), "probability": np.exp(-nats)}
+        parts.append(laid.table(name, documents, n_words, columns)[list(WORD_COLUMNS)])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _within(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Numbers from 0 within each of several groups."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _laid_out(scored: Scored, texts: Sequence[str]) -> Iterator[_Laid]:
+    """Rows of scores, so many texts at a time that their columns take little memory."""
+    n_tokens = np.array(list(map(len, scored.scores["logprob"])))
+    part = np.cumsum(n_tokens) // _TOKENS_AT_ONCE
+    for rows in np.split(np.arange(n_tokens.size), np.flatnonzero(np.diff(part)) + 1):
+        yield _Laid(scored, rows, [texts[at] for at in scored.document[rows]], n_tokens[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Laid:
+    """Some rows of scores with their texts one after another, so that columns are made of all at once."""
+
+    scored: Scored
+    rows: NDArray[np.intp]
+    texts: list[str]
+    n_tokens: NDArray[np.intp]
+
+    def table(
+        self, name: str, documents: NDArray[Any], counts: NDArray[np.intp], columns: dict[str, Any]
+    ) -> pd.DataFrame:
+        """Columns beside those that are the same for a document or a model."""
+        own = pd.Series(documents[self.scored.document[self.rows]]).repeat(counts.tolist()).array
+        same = {"model": name, "revision": self.scored.revision[:REVISION_SHOWN]}
+        return pd.DataFrame({"document": own, **columns}).assign(**same)
+
+    def values(self, key: str) -> NDArray[Any]:
+        """Scores of all tokens."""
+        return np.concatenate(list(self.scored.scores[key][self.rows]))
+
+    @cached_property
+    def begins(self) -> NDArray[np.int64]:
+        """Bytes of all texts at which a character begins, and their end."""
+        return character_places("".join(self.texts))
+
+    @cached_property
+    def first_character(self) -> NDArray[np.int64]:
+        """Number of the first character of each text."""
+        return np.cumsum([0, *map(len, self.texts[:-1])])
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """Bytes at which tokens begin, and of each row the end of the last; its text's beginning if none is known."""
+        own = (self.scored.places[row] for row in self.rows)
+        known = [np.zeros(n + 1, int) if its is None else its for n, its in zip(self.n_tokens, own, strict=True)]
+        return np.concatenate(known) + np.repeat(self.begins[self.first_character], self.n_tokens + 1)
+
+    def characters(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """First and last character of every token; none where the tokenizer changed the text."""
+        ends = np.cumsum(self.n_tokens + 1)
+        first, last = np.delete(self.places, ends - 1), np.delete(self.places, ends - self.n_tokens - 1)
+        # a token that holds a part of a character has that character
+        start, stop = np.searchsorted(self.begins, first, "right") - 1, np.searchsorted(self.begins, last, "left")
+        is_placed = np.array([self.scored.places[row] is not None for row in self.rows])
+        before, is_known = np.repeat(self.first_character, self.n_tokens), np.repeat(is_placed, self.n_tokens)
+        start, stop = np.minimum(start, stop) - before, stop - before
+        return (
+            (start, stop) if is_known.all() else (np.where(is_known, start, np.nan), np.where(is_known, stop, np.nan))
+        )
+
+    def of_words(
+        self, row: NDArray[np.intp], starts: NDArray[np.int64], stops: NDArray[np.int64], is_spaced: NDArray[np.bool_]
+    ) -> dict[str, NDArray[Any]]:
+        """Columns of the words of all texts, each of a row and from a character to another."""
+        is_first = np.diff(row, prepend=-1) > 0
+        starts, stops = (self.begins[self.first_character[row] + its] for its in (starts, stops))
+        # whitespace between two words is of the second, but for what the first one's last token holds of it
+        last_place = np.cumsum(self.n_tokens + 1) - 1
+        begin = last_place - self.n_tokens
+        next_start = np.where(np.append(is_first[1:], True), self.places[last_place[row]], np.append(starts[1:], 0))
+        last = np.searchsorted(self.places, stops)
+        is_there = last <= last_place[row]
+        end = np.minimum(last, last_place[row])
+        first = np.where(is_first, begin[row], np.append(0, end[:-1]))
+        ends_here = (self.places[end] == stops) & is_spaced
+        goes_on = np.array([at in self.scored.goes_on for at in self.rows])
+        is_open = np.where(is_first, goes_on[row], np.append(False, ends_here[:-1]))
+        whole = is_there & (first < end) & (self.places[first] <= starts) & (self.places[end] <= next_start)
+        first, end, boundary = first[whole], end[whole], self.values(BOUNDARY)
+        # rows have one place more than tokens
+        token, n_own = first - row[whole], end - first
+        nats = -_sums(self.values("logprob").astype(float), token, n_own)
+        before = np.where(is_open[whole], boundary[first], 0.0)
+        found = {"surprisal_nats": nats + before - np.where(ends_here[whole], boundary[end], 0.0)}
+        found |= {"sum_bits": nats / np.log(2), "n_tokens": n_own}
+        found |= {key: self.values(key)[token] for key in ("entropy_nats", "rank")}
+        columns = {key: np.full(row.size, 0 if key == "n_tokens" else np.nan) for key in found}
+        for key, values in found.items():
+            columns[key][whole] = values
+        return columns
+
+
+def _sums(values: NDArray[np.float64], first: NDArray[np.intp], n: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Sums of so many values from each of several places, those of one length at once."""
+    sums = np.zeros(n.size)
+    for length in np.unique(n):
+        own = np.flatnonzero(n == length)
+        sums[own] = values[first[own, None] + np.arange(length)].sum(axis=1)
+    return sums
 
 
 def best_column(words: pd.DataFrame) -> str:
@@ -152,43 +261,6 @@ class _Extents:
         low, high = self.visible[np.searchsorted(self.visible, [start, stop]) - [0, 1]]
         is_whole = here.any() and self.first[here].min() == low and self.end[here].max() == high + 1
         return int(here.sum()), float(self.value[here].sum()) if is_whole else np.nan
-
-
-def _characters(places: NDArray[np.int64] | None, text: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """First and last character of every token, by places in bytes; none where the tokenizer changed the text."""
-    if places is None:
-        return np.full(n, np.nan), np.full(n, np.nan)
-    begins = character_places(text)
-    # a token that holds a part of a character has that character
-    start, stop = np.searchsorted(begins, places[:-1], "right") - 1, np.searchsorted(begins, places[1:], "left")
-    return np.minimum(start, stop), stop
-
-
-def _of_words(
-    scored: Scored, row: int, starts: NDArray[np.int64], stops: NDArray[np.int64], is_spaced: NDArray[np.bool_]
-) -> dict[str, NDArray[Any]]:
-    """Columns of the words of a text, whose ends are given in bytes."""
-    names = ("surprisal_nats", "sum_bits", "entropy_nats", "rank")
-    found = {name: np.full(starts.size, np.nan) for name in names}
-    n_tokens, places = np.zeros(starts.size, dtype=int), scored.places[row]
-    if places is None:
-        return {**found, "n_tokens": n_tokens}
-    logprob, boundary = scored.scores["logprob"][row].astype(float), scored.scores[BOUNDARY][row]
-    # whitespace between two words is of the second, but for what the first one's last token holds of it
-    last, next_start = np.searchsorted(places, stops), np.append(starts[1:], places[-1])
-    first, is_open = 0, row in scored.goes_on
-    for at, b in enumerate(last):
-        if b == places.size:
-            break
-        if first < b and places[first] <= starts[at] and places[b] <= next_start[at]:
-            nats = -logprob[first:b].sum()
-            ends_here = places[b] == stops[at] and is_spaced[at]
-            before, after = boundary[first] if is_open else 0.0, boundary[b] if ends_here else 0.0
-            found["surprisal_nats"][at], found["sum_bits"][at] = nats + before - after, nats / np.log(2)
-            found["entropy_nats"][at], found["rank"][at] = (scored.scores[name][row][first] for name in names[2:])
-            n_tokens[at] = b - first
-        first, is_open = int(b), bool(places[b] == stops[at] and is_spaced[at])
-    return {**found, "n_tokens": n_tokens}
 
 
 def _labels(words: pd.DataFrame) -> list[str]:

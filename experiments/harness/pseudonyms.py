@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from shannon_game.inference.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 PEOPLE_SETTINGS = ("exclude_participants", "leave_out")
 """Settings of loaders and experiments that name people."""
@@ -55,6 +57,8 @@ def pseudonymous(study: xr.Dataset) -> tuple[xr.Dataset, pd.DataFrame]:
         renamed[name] = (study[name].dims, values, study[name].attrs)
     coords = {name: renamed.pop(name) for name in variables if name in study.coords}
     found = study.assign_coords(coords).assign(renamed).assign_attrs({_MARK: _PSEUDONYMS})
+    import pandas as pd  # noqa: PLC0415 - the command itself makes no table
+
     return found, pd.DataFrame({"participant": ids, "pseudonym": list(names.values())})
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import matplotlib as mpl
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from shannon_game.experiments.harness.figures import STYLE, new_figure
-from shannon_game.experiments.harness.marks import light_grid, titled
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -42,6 +39,11 @@ def one_panel(
     width: float, height: float, title: str, about: str = "", *, grid: Literal["x", "y", "both"] | None = "y"
 ) -> Iterator[tuple[Figure, Axes]]:
     """Make a figure of one panel in the house style, with its title above."""
+    import matplotlib as mpl  # noqa: PLC0415 - the command itself draws nothing
+
+    from shannon_game.experiments.harness.figures import STYLE, new_figure  # noqa: PLC0415
+    from shannon_game.experiments.harness.marks import light_grid, titled  # noqa: PLC0415
+
     with mpl.rc_context(STYLE):
         figure = new_figure(width, height)
         axes = figure.add_subplot()

@@ -29,7 +29,8 @@ def written_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> ND
     """Places of tokens that write a text byte for byte, but for a space before it; None where they do not."""
     if not writes_bytes(model):
         return None
-    contents = [vocabulary(model).token_bytes[token] for token in tokens]
+    token_bytes = vocabulary(model).token_bytes
+    contents = [token_bytes[token] for token in tokens]
     written, wanted = b"".join(contents), text.encode()
     n_added = len(written) - len(wanted)
     if n_added not in (0, 1) or written != b" " * n_added + wanted:
@@ -55,7 +56,9 @@ def _of_offsets(text: str, offsets: Sequence[tuple[int, int]]) -> NDArray[np.int
 
 def character_places(text: str) -> NDArray[np.int64]:
     """Places between the characters of a text, its beginning and its end among them, in UTF-8 bytes."""
-    return np.cumsum([0, *(len(character.encode()) for character in text)])
+    content = text.encode()
+    is_first = (np.frombuffer(content, dtype=np.uint8) & 0xC0) != 0x80
+    return np.append(np.flatnonzero(is_first), len(content))
 
 
 def shared_places(text: str, places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -261,8 +261,9 @@ def _states(
     states = output.last_hidden_state if model.split_head else output.logits
     at_row = to_device(model, np.repeat(np.arange(len(part)), [len(wanted[index]) for index in part]))
     at_node = to_device(model, np.concatenate([wanted[index] for index in part]).astype(np.int64))
-    chosen: torch.Tensor = states[at_row, at_node]
-    return chosen
+    # of a model over several devices the states may be on another than the head
+    chosen: torch.Tensor = states[at_row.to(states.device), at_node.to(states.device)]
+    return chosen.to(model.device)
 
 
 def lay_out(trees: Sequence[TokenTree], longest: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

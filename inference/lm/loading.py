@@ -42,6 +42,7 @@ _TOKENS_PER_BATCH = {"cpu": 512}
 _TOKENS_PER_BATCH_GPU = 16_384
 # what a family's name promises and what a checkpoint has differ by padding of the vocabulary
 _SIZE_SLACK = 0.02
+_FASTER = "dtype=bfloat16 is several times as fast and rounds weights to 8 bits: compare some texts under both"
 # of models whose configuration states no longest sequence (rotary or ALiBi positions)
 _UNBOUNDED = 1 << 30
 
@@ -75,6 +76,8 @@ def load_checked(
     device = _device(settings)
     if settings.tokens_per_batch is None:
         settings = settings.changed(tokens_per_batch=_TOKENS_PER_BATCH.get(device.type, _TOKENS_PER_BATCH_GPU))
+    if device.type == "cuda" and settings.dtype == "float32":
+        log.warning("%s: float32 without TF32, exact and slow on a GPU; %s", settings.name, _FASTER)
     with one_line(settings, settings.path or settings.source):
         model = check(_loaded(settings, device, masked=masked))
     log.info("loaded %s on %s: %s", settings.name, device, type(model.module).__name__)

@@ -30,6 +30,8 @@ _SUFFICED: WeakKeyDictionary[LanguageModel, dict[str, int]] = WeakKeyDictionary(
 _LEAST_LOGPROB = -1e4
 # of rows that are reduced at once on a CPU
 _CACHE_BYTES = 3 << 20
+# of an output embedding in 16 bits that are widened at once
+_HEAD_ROWS = 1 << 14
 
 
 def reduce_rows(
@@ -73,14 +75,6 @@ def _check_numbers(model: LanguageModel, are_bad: list[torch.Tensor]) -> None:
     are_bad.clear()
 
 
-def on_host(*columns: torch.Tensor) -> NDArray[np.float32]:
-    """Numbers of rows in one transfer, column by column; whole ones are exact up to 2**24."""
-    import torch  # noqa: PLC0415
-
-    found: NDArray[np.float32] = torch.stack([column.float() for column in columns]).cpu().numpy()
-    return found
-
-
 def to_device(model: LanguageModel, numbers: NDArray[np.generic]) -> torch.Tensor:
     """Hand an array to the model's device; a GPU does not wait for it."""
     import torch  # noqa: PLC0415
@@ -90,33 +84,60 @@ def to_device(model: LanguageModel, numbers: NDArray[np.generic]) -> torch.Tenso
 
 
 class TokenScores:
-    """Log-probability, rank and entropy of one token a row, filled in block by block."""
+    """Log-probability, rank and entropy of one token a row, and more; they stay on the device until all are there."""
 
-    def __init__(self, target: NDArray[np.int64]) -> None:
-        self.target = target
-        self.logprob, self.entropy = (np.full(target.shape, np.nan, dtype=np.float32) for _ in range(2))
-        self.rank = np.zeros(target.shape, dtype=np.int64)
+    def __init__(self, model: LanguageModel, target: NDArray[np.int64]) -> None:
+        self.target, self._model = target, model
+        self._rows: list[NDArray[np.intp]] = []
+        self._columns: list[torch.Tensor] = []
 
-    def at(self, rows: NDArray[np.intp], log_probs: torch.Tensor) -> torch.Tensor:
+    def at(self, rows: NDArray[np.intp]) -> torch.Tensor:
         """Targets of rows, shape (row, 1)."""
-        import torch  # noqa: PLC0415
-
-        return torch.from_numpy(self.target[rows]).to(log_probs.device)[:, None]
+        return to_device(self._model, self.target[rows])[:, None]
 
     def take(
         self, rows: NDArray[np.intp], log_probs: torch.Tensor, *more: Callable[[torch.Tensor], torch.Tensor]
-    ) -> list[NDArray[np.float32]]:
-        """Score rows; gives more numbers of theirs, which come in the same transfer."""
-        own = log_probs.gather(1, self.at(rows, log_probs))
-        others = (its(log_probs) for its in more)
-        columns = on_host(own[:, 0], ranks_above(log_probs, own), entropies(log_probs), *others)
-        self.logprob[rows], self.entropy[rows] = columns[0], columns[2]
-        self.rank[rows] = 1 + columns[1].astype(np.int64)
-        return list(columns[3:])
+    ) -> None:
+        """Score rows, and keep more numbers of theirs."""
+        import torch  # noqa: PLC0415
+
+        own = log_probs.gather(1, self.at(rows))
+        columns = (own[:, 0], ranks_above(log_probs, own), entropies(log_probs), *(its(log_probs) for its in more))
+        self._rows.append(rows)
+        # whole numbers are exact up to 2**24
+        self._columns.append(torch.stack([column.float() for column in columns]))
+
+    def found(self, n_more: int = 0) -> list[NDArray[np.float32]]:
+        """Columns of all rows in one transfer: log-probability, rank, entropy, and more."""
+        import torch  # noqa: PLC0415
+
+        columns = np.full((3 + n_more, self.target.size), np.nan, dtype=np.float32)
+        columns[1] = 0
+        if self._rows:
+            columns[:, np.concatenate(self._rows)] = torch.cat(self._columns, dim=1).cpu().numpy()
+            columns[1] += 1
+        return list(columns)
 
 
 def _logits_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
-    return (model.module.get_output_embeddings()(state) if model.split_head else state).float()
+    """Logits in float32: of weights in 16 bits the product is not rounded to 16 bits again."""
+    import torch  # noqa: PLC0415
+
+    if not model.split_head:
+        return state.float()
+    head: torch.nn.Module = model.module.get_output_embeddings()
+    logits: torch.Tensor
+    # a layer that is loaded or replaced when it is called is called
+    if type(head) is not torch.nn.Linear or hasattr(head, "_hf_hook") or state.dtype == torch.float32:
+        logits = head(state).float()
+        return logits
+    if state.device.type == "cuda":
+        logits = torch.mm(state, head.weight.T, out_dtype=torch.float32)
+    else:
+        # a part of the vocabulary at a time: twice the memory of all of it may not be there
+        logits = torch.cat([state.float() @ part.float().T for part in head.weight.split(_HEAD_ROWS)], dim=1)
+    bias: torch.Tensor | None = head.bias
+    return logits if bias is None else logits.add_(bias)
 
 
 def normalised(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:

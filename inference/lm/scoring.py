@@ -98,10 +98,8 @@ def score_documents(
             pieces["token"].append(seen[nodes + 1])
             pieces["n_context"].append(nodes + 1)
     columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
-    scores = TokenScores(columns["token"])
-    best = np.zeros(len(columns["token"]), dtype=np.int64)
+    scores = TokenScores(model, columns["token"])
     ends = to_device(model, vocabulary(model).word_ends if boundaries else np.zeros(0, dtype=np.int64))
-    boundary = np.full(len(best), np.nan)
 
     def best_of(log_probs: torch.Tensor) -> torch.Tensor:
         # torch.argmax takes twice as long on a CPU
@@ -112,11 +110,10 @@ def score_documents(
         return log_probs.index_select(1, ends).logsumexp(dim=-1)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        best[rows], *more = scores.take(rows, log_probs, best_of, *[ended] * boundaries)
-        if more:
-            (boundary[rows],) = more
+        scores.take(rows, log_probs, best_of, *[ended] * boundaries)
 
     reduce_log_probs(model, trees, wanted, reduce)
+    logprob, rank, entropy, best, *more = scores.found(1 + boundaries)
     nats = {"units": "nats"}
     import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
 
@@ -124,16 +121,17 @@ def score_documents(
         {
             **{name: ("token", values) for name, values in columns.items() if name != "token"},
             "token_id": ("token", columns["token"]),
-            "logprob": ("token", scores.logprob, nats),
-            "rank": ("token", scores.rank),
-            "entropy_nats": ("token", scores.entropy, nats),
-            "best_token": ("token", best),
-            "boundary_logprob": ("token", boundary, nats),
+            "logprob": ("token", logprob, nats),
+            "rank": ("token", rank.astype(np.int64)),
+            "entropy_nats": ("token", entropy, nats),
+            "best_token": ("token", best.astype(np.int64)),
         },
         attrs={"model": json.dumps(model_record(model), sort_keys=True), "window": window, "stride": stride},
     )
     if not boundaries:
-        return found.drop_vars("boundary_logprob")
+        return found
+    boundary = more[0].astype(np.float64)
+    found["boundary_logprob"] = "token", boundary, nats
     length = np.array([len(document) for document in documents])
     beyond = columns["position"] == length[columns["document_index"]]
     last = np.full(len(documents), np.nan)
@@ -210,14 +208,14 @@ def score_windows(
     trees, wanted = _trees(model, windows, context_length, n_scored, sliding=sliding)
 
     shape = (len(windows) * n_scored,)
-    scores = TokenScores(reference.ravel())
+    scores = TokenScores(model, reference.ravel())
     top_logprob = np.full((*shape, top_k), np.nan, dtype=np.float32)
     top_token = np.zeros((*shape, top_k), dtype=np.int64)
     tempered = np.full((*shape, len(temperatures)), np.nan, dtype=np.float32)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         scores.take(rows, log_probs)
-        at = scores.at(rows, log_probs)
+        at = scores.at(rows)
         best = torch.topk(log_probs, top_k, dim=-1)
         top_logprob[rows], top_token[rows] = best.values.cpu().numpy(), best.indices.cpu().numpy()
         for column, temperature in enumerate(temperatures):
@@ -225,15 +223,16 @@ def score_windows(
             tempered[rows, column] = scaled[:, 0].cpu().numpy()
 
     reduce_log_probs(model, trees, wanted, reduce)
+    logprob, rank, entropy = scores.found()
     grid = (len(windows), n_scored)
     nats = {"units": "nats"}
     import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
 
     return xr.Dataset(
         {
-            "logprob": (("window", "position"), scores.logprob.reshape(grid), nats),
-            "rank": (("window", "position"), scores.rank.reshape(grid)),
-            "entropy_nats": (("window", "position"), scores.entropy.reshape(grid), nats),
+            "logprob": (("window", "position"), logprob.reshape(grid), nats),
+            "rank": (("window", "position"), rank.astype(np.int64).reshape(grid)),
+            "entropy_nats": (("window", "position"), entropy.reshape(grid), nats),
             "top_token": (("window", "position", "rank_at"), top_token.reshape(*grid, top_k)),
             "top_logprob": (("window", "position", "rank_at"), top_logprob.reshape(*grid, top_k), nats),
             "tempered_logprob": (

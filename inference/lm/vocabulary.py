@@ -58,19 +58,14 @@ def boundary_at(content: bytes, boundary: str) -> int | None:
     if content.isalnum():
         return None
     text = content.decode(errors="surrogateescape")
-    ends = _ends_of_words(boundary)
-    found = next((place for place, character in enumerate(text) if character in ends), None)
+    found = next((place for place, character in enumerate(text) if _ends_word(character, boundary)), None)
     return None if found is None else len(text[:found].encode(errors="surrogateescape"))
 
 
 @cache
-def _ends_of_words(boundary: str) -> frozenset[str]:
-    # planes beyond the first two have none
-    every = map(chr, range(0x20000))
-    if boundary == "whitespace":
-        return frozenset(character for character in every if character.isspace())
-    punctuation = (c for c in every if c.isspace() or unicodedata.category(c)[0] in "PS")
-    return frozenset(punctuation) - frozenset(_INSIDE)
+def _ends_word(character: str, boundary: str) -> bool:
+    is_mark = boundary != "whitespace" and unicodedata.category(character)[0] in "PS" and character not in _INSIDE
+    return is_mark or character.isspace()
 
 
 def writes_bytes(model: LanguageModel) -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +23,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import query, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.vocabulary import Vocabulary, boundary_at, vocabulary
-
-if TYPE_CHECKING:
-    pass
 
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64

@@ -14,6 +14,7 @@ from matplotlib.text import Text
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.documents import words as words_
 from shannon_game.experiments.documents.surprisal import SurprisalRow
 from shannon_game.experiments.documents.words import word_figure
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -337,6 +338,24 @@ def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
     assert any("n: 1 words and marks are unknown" in warning for warning in result.warnings)
     regions = result.tables["regions"].query("model == 'n'")["surprisal_nats"]
     np.testing.assert_allclose(regions, [-np.log(expected[:2]).sum(), np.nan])
+    # a word of several unknown marks is one word
+    marks = experiments.surprisal(["cat “((zebra))”"], models={"n": ngram}, store=tmp_path / "store")
+    assert marks.table["n_words"].item() == 1
+
+
+def test_tables_are_the_same_however_many_texts_are_laid_out_at_once(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {"a": {"source": "folder", "path": str(root / "a"), "bos": tiny_models.END}}
+    texts = [*tiny_models.TEXTS, "x", " Naïve — “café”\n", "readers"]
+    whole = experiments.surprisal(texts, models=models, store=tmp_path).tables
+    for n_tokens in (1, 40):
+        monkeypatch.setattr(words_, "_TOKENS_AT_ONCE", n_tokens)
+        found = experiments.surprisal(texts, models=models, store=tmp_path).tables
+        for name in ("words", "tokens"):
+            pd.testing.assert_frame_equal(found[name], whole[name], check_exact=True)
+    own = zip(whole["words"]["document"], whole["words"]["start"], whole["words"]["stop"], strict=True)
+    assert [texts[int(document) - 1][a:b] for document, a, b in own] == whole["words"]["word"].tolist()
 
 
 def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:

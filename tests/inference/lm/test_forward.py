@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shannon_game.inference.lm import rows
 from shannon_game.inference.lm.forward import plant_trees, reduce_last, with_bos
 from shannon_game.inference.lm.rows import cut_batches, run_batches
 from tests.inference.lm import tiny_models
@@ -139,6 +140,23 @@ def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branc
     refused.clear()
     after(model, sequences, branching=branching)
     assert not refused
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_product_with_a_head_in_16_bits_is_not_rounded(dtype, model_of, monkeypatch):
+    monkeypatch.setattr(rows, "_HEAD_ROWS", 100)
+    model = model_of("llama", dtype=dtype)
+    state = torch.randn(7, 32, generator=torch.Generator().manual_seed(0)).to(model.module.dtype)
+    found = np.zeros((7, model.vocab_size))
+
+    def keep(at, log_probs):
+        found[at] = log_probs.numpy()
+
+    with torch.inference_mode():
+        rows.reduce_rows(model, np.arange(7), state, keep)
+        exact = torch.log_softmax(state.double() @ model.module.get_output_embeddings().weight.double().T, dim=-1)
+    # a product in 16 bits is off by a hundredth
+    np.testing.assert_allclose(found, exact, atol=1e-5)
 
 
 @pytest.mark.parametrize(
