@@ -1,4 +1,7 @@
 from .bets.bet_perplexity.experiment import bet_perplexity as bet_perplexity
+from .boards.beside_people import beside_people as beside_people
+from .boards.corpora import corpora as corpora
+from .boards.merge import board as board
 from .cloze.ard.experiment import ard as ard
 from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.finetune.experiment import finetune as finetune

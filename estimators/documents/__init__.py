@@ -1,6 +1,10 @@
 """Documents: the texts that studies are made from, and corpora that models are scored on."""
 
 from shannon_game.estimators.documents import examples as examples
+from shannon_game.estimators.documents.ceiling_share import CeilingShare as CeilingShare
+from shannon_game.estimators.documents.ceiling_share import ShareDifference as ShareDifference
+from shannon_game.estimators.documents.ceiling_share import ceiling_share as ceiling_share
+from shannon_game.estimators.documents.ceiling_share import share_difference as share_difference
 from shannon_game.estimators.documents.clusters import CrossedMean as CrossedMean
 from shannon_game.estimators.documents.clusters import crossed_mean as crossed_mean
 from shannon_game.estimators.documents.corpus import ClusteredMean as ClusteredMean

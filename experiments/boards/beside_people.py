@@ -1,0 +1,218 @@
+"""``+exp=beside_people``: language models beside people on public data sets, one profile per model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, wraps
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shannon_game.estimators.documents import CeilingShare, ceiling_share
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.boards.abilities import (
+    DEFINITIONS,
+    Ability,
+    Asked,
+    BesidePeopleSettings,
+    Measured,
+    UnitScores,
+    digest,
+)
+from shannon_game.experiments.boards.cards import Card, CardCorpus, CardScore, LeftOut, new_card, write_cards
+from shannon_game.experiments.boards.corpora import Corpus, corpora, entries_of
+from shannon_game.experiments.boards.merge import BoardRow, board_figure, differences_of, headlines, rows_of_cards
+from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.registry import EXTRAS
+from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.progress import say, stage
+
+_MODULES = "shannon_game.experiments.boards"
+
+
+def _of_all_corpora(asked: Experiment[BesidePeopleSettings]) -> Experiment[BesidePeopleSettings]:
+    """Let the data sets be named, in place of a study that lists them; by default all of the toolkit's."""
+
+    @wraps(asked)
+    def call(
+        study: xr.Dataset | None = None, settings: BesidePeopleSettings | None = None, **changes: Any
+    ) -> ExperimentResult:
+        names = changes.pop("corpora", None)
+        if study is not None and names is not None:
+            raise InputError("is given, and so is corpora; leave one of them out", field="study")
+        return asked(corpora(names=names) if study is None else study, settings, **changes)
+
+    return call
+
+
+@_of_all_corpora
+@experiment(BesidePeopleSettings, row=BoardRow)
+def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> ExperimentResult:
+    """Score language models beside people on every data set, by what people did there.
+
+    One row per player, data set and score: its value, and the share of the way from a floor to people. Instead of a
+    study that lists data sets, ``corpora=["provo", "my_norms.yaml"]`` names them; by default all of the toolkit's are
+    taken, and what is not there is left out and counted. ``tables["differences"]`` has paired differences of shares,
+    ``files["cards"]`` a card per player for :func:`board`.
+
+    Examples
+    --------
+    >>> from shannon_game import beside_people
+    >>> result = beside_people(corpora=["lm_game"], models=["smollm2"], n_items=20)  # doctest: +SKIP
+    """
+    if any(chosen.source != "ngram" for chosen in settings.models.values()):
+        require_packages(EXTRAS["lm"], "lm", source="models that run")
+    asked, found, left_out, notes = Asked.by(settings), [], [], []
+    entries = entries_of(study)
+    with stage("data sets", len(entries)) as show:
+        for number, corpus in enumerate(entries):
+            show(number, now=corpus.name)
+            started = time.monotonic()
+            try:
+                measured, about = _measure(corpus, settings, asked)
+            except InputError as problem:
+                left_out.append(LeftOut(corpus=corpus.name, ability=corpus.ability, why=str(problem)))
+                say(f"left out: {corpus.name} ({corpus.ability}): {problem}")
+                continue
+            notes += [f"{corpus.name}: {text}" for text in measured.notes]
+            seconds = round(time.monotonic() - started, 1)
+            found.append(_Found(corpus, measured, about, seconds))
+        show(len(entries))
+    if not found:
+        raise InputError(f"none of the data sets is there: {left_out[0].corpus}: {left_out[0].why}", source="corpora")
+    cards = list(_cards(found, left_out, settings))
+    table, _ = rows_of_cards(cards)
+    differences = differences_of(cards, level=settings.interval)
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(BoardRow.variables(table, "row"), attrs={"corpora": [each.name for each in entries]}),
+        tables={"differences": differences} if len(differences) else {},
+        figures={"board": board_figure(table)},
+        text=_summary(table, left_out),
+        warnings=(*(f"left out: {each.corpus} ({each.ability}): {each.why}" for each in left_out), *notes),
+        writers={"cards": partial(write_cards, cards)},
+        on_screen=headlines(table),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    corpus: Corpus
+    measured: Measured
+    data: str
+    """Digest of the study's data."""
+    seconds: float
+
+
+def _measure(corpus: Corpus, settings: BesidePeopleSettings, asked: Asked) -> tuple[Measured, str]:
+    function: Ability = getattr(import_module(f"{_MODULES}.{corpus.ability}"), corpus.ability)
+    study = corpus.study_of()
+    with stage(corpus.name):
+        measured = function(study, settings.models, asked)
+    return measured, str(study.attrs.get("data_sha256", ""))
+
+
+def _cards(found: Sequence[_Found], left_out: Sequence[LeftOut], settings: BesidePeopleSettings) -> Iterator[Card]:
+    """Make a card of every player, people first."""
+    players: dict[str, ModelSettings | None] = {HUMAN: None, **settings.models}
+    players |= {
+        name: None for its in found for one in its.measured.scores for name in one.of_player if name not in players
+    }
+    for name, model in players.items():
+        scores, corpora_of, missing, seconds = [], [], list(left_out), 0.0
+        for its in found:
+            own = [score for one in its.measured.scores if (score := _score(name, one, its, settings)) is not None]
+            scores += own
+            seconds += its.seconds
+            if own:
+                about = its.corpus
+                corpora_of.append(CardCorpus(name=about.name, licence=about.licence, citation=about.citation))
+            if why := its.measured.left_out.get(name):
+                missing.append(LeftOut(corpus=its.corpus.name, ability=its.corpus.ability, why=why))
+        if scores or model is not None:
+            kept = {"scores": tuple(scores), "corpora": tuple(corpora_of), "left_out": tuple(missing)}
+            yield new_card(name, model, settings, seconds, **kept)
+
+
+def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettings) -> CardScore | None:
+    """Score of a player on the units where it has one; people have their ceiling."""
+    if name == HUMAN and one.ceiling is None and HUMAN not in one.of_player:
+        return None
+    values = one.of_player.get(name, one.ceiling if name == HUMAN else None)
+    if values is None:
+        return None
+    values = np.atleast_2d(values)
+    known = np.flatnonzero(np.isfinite(values).all(axis=0))
+    has_ends = one.floor is not None and one.ceiling is not None
+    floor, ceiling = (
+        part[:, known] if part is not None else np.full((1, len(known)), at)
+        for at, part in ((0.0, one.floor), (1.0, one.ceiling))
+    )
+    key = its.corpus.ability, one.score
+    definition = DEFINITIONS[key]
+    share = ceiling_share(
+        values[:, known],
+        floor,
+        ceiling,
+        group=one.group[known],
+        lower_is_better=definition.lower_is_better and has_ends,
+        level=settings.interval,
+        n_replicates=settings.n_replicates,
+        seed=settings.seed,
+    )
+    units = digest(*key, its.corpus.name, its.data, settings.seed, settings.n_splits, *one.unit[known])
+    return _card_score(share, its.corpus, one.score, units, has_ends=has_ends)
+
+
+def _card_score(share: CeilingShare, corpus: Corpus, score: str, units: str, *, has_ends: bool) -> CardScore:
+    definition = DEFINITIONS[corpus.ability, score]
+    has_share = has_ends and not share.no_share
+    return CardScore(
+        ability=corpus.ability,
+        corpus=corpus.name,
+        score=score,
+        definition=definition.version,
+        unit=definition.unit,
+        value=share.value,
+        value_lower=_finite(share.value_lower),
+        value_upper=_finite(share.value_upper),
+        floor=share.floor if has_ends else None,
+        ceiling=share.ceiling if has_ends else None,
+        share=share.share if has_share else None,
+        share_lower=_finite(share.lower) if has_share else None,
+        share_upper=_finite(share.upper) if has_share else None,
+        no_share=share.no_share if has_ends else "has neither floor nor ceiling",
+        n_units=share.n_units,
+        n_groups=share.n_groups,
+        units=units,
+        replicates=tuple(np.rint(share.replicates * 1e4).astype(int).tolist()) if has_share else (),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _summary(table: pd.DataFrame, left_out: Sequence[LeftOut]) -> str:
+    main = headlines(table)
+    lines = [
+        f"- **{player_label(row['model'])} goes {row['share']:.0%} [{row['share_lower']:.0%}, {row['share_upper']:.0%}] "
+        f"of the way from the floor to people in {row['ability'].replace('_', ' ')}** ({row['corpus']}, {row['score']} "
+        f"{row['value']:.3f}; floor {row['floor']:.3f}, people {row['ceiling']:.3f})."
+        for row in main.to_dict("records")
+        if row["model"] != HUMAN and np.isfinite(row["share"])
+    ]
+    first = lines or ["**No model has a share of the way to people.**"]
+    said = (
+        "A share above 1 is better than people by this score. Differences between models are in "
+        "`differences.csv`; there is no total over abilities."
+    )
+    missing = f" Left out: {len(left_out)} of the data sets." if left_out else ""
+    return "\n".join(first) + f"\n\n{said}{missing}"
