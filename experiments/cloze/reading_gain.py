@@ -55,7 +55,8 @@ def reading_gain(
     study : Dataset
         Texts or cloze study with reading times, as :func:`norms` gives it.
     surprisal : DataFrame, or mapping of a model's name to one
-        Columns text_id, word_num (from 1), surprisal_nats; with a column word, it is compared with the study's word.
+        Columns text_id (or document), word_num (from 1), surprisal_nats, such as the table words of :func:`surprisal`;
+        with a column word, it is compared with the study's word.
     frequency : DataFrame, optional
         The same of a unigram model, as control; None counts words in the study's own texts, which tells less of rare
         words, so that surprisal gains more.
@@ -97,6 +98,8 @@ def reading_gain(
     >>> bool(found.lower > 0), found.texts.size, found.n_readers
     (True, 6, 0)
     """
+    if isinstance(surprisal, pd.DataFrame) and "model" in surprisal and len(set(surprisal["model"])) > 1:
+        surprisal = {str(name): rows for name, rows in surprisal.groupby("model", sort=False)}
     frames = surprisal if isinstance(surprisal, Mapping) else {_ALONE: surprisal}
     settings = ReadingTimesSettings(
         scale=scale, fastest=fastest, slowest=slowest, spillover=spillover, baseline=(_FREQUENCY,), interval=probability
@@ -149,6 +152,8 @@ def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.
 
 def _nats(word: pd.Series[str], frame: pd.DataFrame, name: str) -> pd.Series[float]:
     """Surprisal of the study's words; that of other words is refused."""
+    if "text_id" not in frame and "document" in frame:
+        frame = frame.rename(columns={"document": "text_id"})
     if missing := [column for column in ("text_id", "word_num", "surprisal_nats") if column not in frame]:
         problem = f"has no {some_of(missing, 3)}; needed are text_id, word_num and surprisal_nats"
         raise InputError(problem, source=name, field="surprisal")

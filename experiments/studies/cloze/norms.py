@@ -356,17 +356,16 @@ def _bianchi(source: _Source) -> xr.Dataset:
         rows = {
             "text_id": story.removesuffix(".txt"),
             "word_num": np.add(place, 1),
-            "context": [" ".join(text[max(0, one - _CONTEXT) : one]) for one in place],
-            "target": [text[one] for one in place],
             "response": given.to_list(),
         }
-        parts.append(pd.DataFrame(rows).explode("response"))
-    whole = pd.concat(parts, ignore_index=True)
-    whole = whole[(whole["context"] != "") & (whole["response"] != "")]
-    counted = whole.groupby(list(whole.columns), sort=False).size().rename("count").reset_index()
+        said = pd.DataFrame(rows).explode("response").query("word_num > 1 and response != ''")
+        counted = said.groupby(list(said.columns), sort=False).size().rename("count").reset_index()
+        before = {one + 1: " ".join(text[max(0, one - _CONTEXT) : one]) for one in place}
+        target = counted["word_num"].map(lambda one, text=text: text[one - 1])
+        parts.append(counted.assign(context=counted["word_num"].map(before), target=target))
     source.notes.append(Note(f"contexts have at most {_CONTEXT} words, of stories of thousands"))
     source.notes.append(Note("words whose answers may have a comma inside, which separates answers", n_other))
-    return cloze_study(counted, name=source.name)
+    return cloze_study(pd.concat(parts, ignore_index=True), name=source.name)
 
 
 # words of a story before the one asked for
