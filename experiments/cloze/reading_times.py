@@ -122,7 +122,7 @@ class RegressionData:
     value: FloatArray
     word: NDArray[np.intp]
     text: NDArray[np.object_]
-    reader: NDArray[np.object_] | None
+    reader: NDArray[np.intp] | None
     controls: Mapping[str, FloatArray]
     own: Mapping[str, Mapping[str, FloatArray]]
     """Columns of each player, the word's own surprisal first."""
@@ -147,7 +147,7 @@ class RegressionData:
     def held_out(self, *players: str) -> FloatArray:
         """Log-density of every time under regressions on the other texts, in nats."""
         added = {name: its for player in players for name, its in self.own[player].items()}
-        of = {"text": self.text, "reader": self.reader, "word": self.word}
+        of = {"text": pd.factorize(self.text)[0], "reader": self.reader, "word": self.word}
         return held_out_densities(self.value, self.controls, added, **of)
 
 
@@ -278,7 +278,7 @@ def regression_data(words: Words, times: Times, settings: ReadingTimesSettings) 
         value=np.log(value) if settings.scale == "log" else value,
         word=at[kept],
         text=text,
-        reader=times.rows["reader"].to_numpy()[kept] if "reader" in times.rows else None,
+        reader=pd.factorize(times.rows["reader"].to_numpy()[kept])[0] if "reader" in times.rows else None,
         # what does not vary has no slope
         controls={name: values[kept] for name, values in controls.items() if np.ptp(values[kept]) > 0},
         own={player: {name: values[kept] for name, values in its.items()} for player, its in own.items()},
