@@ -8,6 +8,7 @@ from .cloze.finetune.experiment import finetune as finetune
 from .cloze.groups import groups as groups
 from .cloze.improve import improve as improve
 from .cloze.mixture import mixture as mixture
+from .cloze.reading_gain import reading_gain as reading_gain
 from .cloze.reading_times import reading_times as reading_times
 from .cloze.tvd.experiment import tvd as tvd
 from .comparison.build_study.experiment import build_study as build_study

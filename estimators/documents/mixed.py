@@ -15,7 +15,7 @@ takes crossed effects as variance components of one group (20 readers of 100 wor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -36,6 +36,8 @@ _ALL = 1e3
 # share of the mean square, below which a residual is rounding, and of the variance without effects, below which the
 # search does not find the variances
 _EXACT, _SEARCHED = 1e-12, 4e-6
+# numbers of values a word, up to which each keeps a matrix of the readers' size
+_COUNTS = 256
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,6 +83,20 @@ class _Products:
         shrink = tau**2 / (1 + tau**2 * self.n_word)
         products: FloatArray = self.gram - (self.by_word * shrink) @ self.by_word.T
         return products
+
+    def eliminator(self) -> Callable[[float], FloatArray]:
+        """`without_words` for many calls, in which words with as many values share a cross-product."""
+        counts, which = np.unique(self.n_word, return_inverse=True)
+        if not 0 < counts.size <= min(_COUNTS, self.n_word.size / 4):
+            return self.without_words
+        parts = [self.by_word[:, which == at] for at in range(counts.size)]
+        shared = np.stack([part @ part.T for part in parts])
+        return lambda tau: self.gram - np.tensordot(tau**2 / (1 + tau**2 * counts), shared, axes=1)
+
+    def minus(self, part: _Products) -> _Products:
+        """Cross-products of the values that are not in a part."""
+        gram, by_word, n_word = self.gram - part.gram, self.by_word - part.by_word, self.n_word - part.n_word
+        return replace(self, gram=gram, by_word=by_word, n_word=n_word, n=self.n - part.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +184,8 @@ def held_out_loglik(
         design = _Design.of(values, columns, np.zeros(x.size), np.zeros(x.size), None)
         return _each_fold(codes(fold, "fold", x.size), design, _least_squares)
     design = _Design.of(values, columns, reader, word, slope)
-    theta = design.fit()
-    return _each_fold(codes(fold, "fold", x.size), design, lambda its, train: _mixed(its, train, theta))
+    theta, whole = design.fit(), design.products(np.ones(x.size, dtype=bool))
+    return _each_fold(codes(fold, "fold", x.size), design, lambda its, out: _mixed(its, out, theta, whole))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +223,7 @@ class _Design:
         return cls(y, x, mean, scale, who, which, x[:, effects], has_words)
 
     def products(self, kept: NDArray[np.bool_]) -> _Products:
-        """Of some of the values; readers keep their numbers."""
+        """Of some of the values; readers and words keep their numbers."""
         rows, n_readers, n_effects = np.flatnonzero(kept), int(self.reader.max()) + 1, self.z.shape[1]
         at = np.arange(rows.size)
         shape = (rows.size, n_readers)
@@ -215,13 +231,15 @@ class _Design:
             [sp.csr_matrix((self.z[rows, k], (at, self.reader[rows])), shape=shape) for k in range(n_effects)]
         )
         fixed = np.column_stack([self.x[rows], self.y[rows]])
-        _, word = np.unique(self.word[rows], return_inverse=True)
-        words = sp.csr_matrix((np.ones(rows.size), (at, word)), shape=(rows.size, int(word.max()) + 1))
+        word, n_words = self.word[rows], int(self.word.max()) + 1
+        if not self.has_words:
+            word, at, n_words = word[:0], at[:0], 0
+        words = sp.csr_matrix((np.ones(at.size), (at, word)), shape=(rows.size, n_words))
         across = np.asarray(readers.T @ fixed)
         return _Products(
             gram=np.block([[(readers.T @ readers).toarray(), across], [across.T, fixed.T @ fixed]]),
             by_word=np.vstack([(readers.T @ words).toarray(), np.asarray(words.T @ fixed).T]),
-            n_word=np.bincount(word).astype(float),
+            n_word=np.bincount(word, minlength=n_words).astype(float),
             n=rows.size,
             n_readers=n_readers,
             n_effects=n_effects,
@@ -238,7 +256,7 @@ class _Design:
         if (n_readers := int(self.reader.max()) + 1) < 2:
             raise InputError(f"has {n_readers} reader; two are needed for effects of readers", field="reader")
         products = self.products(np.ones(self.y.size, dtype=bool))
-        left = lru_cache(maxsize=2)(products.without_words)
+        left = lru_cache(maxsize=2)(products.eliminator())
 
         def criterion(theta: FloatArray) -> float:
             tau, factor = self.unpacked(unit * theta)
@@ -301,32 +319,35 @@ def _each_fold(
     design: _Design,
     predicted: Callable[[_Design, NDArray[np.bool_]], tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
-    """Normal log-densities, each fold under what the others predict: a mean and a variance of every value."""
+    """Normal log-densities, each fold under what the others predict: a mean and a variance of its values."""
     if fold.max() < 1:
         raise InputError("has one fold; two are needed to hold one out", field="fold")
     found = np.empty(design.y.size)
     for one in range(int(fold.max()) + 1):
         out = fold == one
-        mean, variance = predicted(design, ~out)
+        mean, variance = predicted(design, out)
         _refuse_exact(float((design.y**2).mean()), float(variance.min()))
-        found[out] = -0.5 * (np.log(2 * np.pi * variance) + (design.y - mean) ** 2 / variance)[out]
+        found[out] = -0.5 * (np.log(2 * np.pi * variance) + (design.y[out] - mean) ** 2 / variance)
     return found
 
 
-def _least_squares(design: _Design, train: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+def _least_squares(design: _Design, out: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    train = ~out
     beta, _, rank, _ = np.linalg.lstsq(design.x[train], design.y[train], rcond=None)
     freedom = int(train.sum()) - int(rank)
     if freedom < 1:
         raise InputError(f"leaves {int(train.sum())} values for {int(rank)} coefficients", field="fold")
     residual = design.y - design.x @ beta
-    return design.x @ beta, np.full(design.y.size, (residual[train] ** 2).sum() / freedom)
+    return design.x[out] @ beta, np.full(int(out.sum()), (residual[train] ** 2).sum() / freedom)
 
 
-def _mixed(design: _Design, train: NDArray[np.bool_], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _mixed(
+    design: _Design, out: NDArray[np.bool_], theta: FloatArray, whole: _Products
+) -> tuple[FloatArray, FloatArray]:
     tau, factor = design.unpacked(theta)
-    products = design.products(train)
+    products = whole.minus(design.products(out))
     found = _solve(products, products.without_words(tau), tau, factor)
-    own, spread = found.effects.T[design.reader], found.spread[design.reader]
-    mean = design.x @ found.beta + (design.z * own).sum(axis=1)
-    of_readers = np.einsum("ne,nef,nf->n", design.z, spread, design.z)
+    reader, z = design.reader[out], design.z[out]
+    mean = design.x[out] @ found.beta + (z * found.effects.T[reader]).sum(axis=1)
+    of_readers = np.einsum("ne,nef,nf->n", z, found.spread[reader], z)
     return mean, found.sigma2 * (1 + tau**2) + of_readers

@@ -207,20 +207,20 @@ def joined(
     has_ids: bool = False,
 ) -> Times:
     """Times of the words; rows of no known word, of another word, and outside the limits are left out and counted."""
-    shown = _plain(words.word)
+    shown = plain_words(words.word)
     if "number" in rows:
         at = words.word.index.get_indexer(place_index(rows["text"].to_numpy(), rows["number"].to_numpy()))
     else:
         # a word that its text has twice is not told apart
         own = pd.MultiIndex.from_arrays([words.word.index.get_level_values(0), shown])
         once = np.flatnonzero(~own.duplicated(keep=False))
-        found = own[once].get_indexer(pd.MultiIndex.from_arrays([rows["text"].astype(str), _plain(rows["word"])]))
+        found = own[once].get_indexer(pd.MultiIndex.from_arrays([rows["text"].astype(str), plain_words(rows["word"])]))
         at = np.where(found >= 0, once[found], -1)
     known, time = at >= 0, rows["time"].to_numpy()
     read = np.isfinite(time) & (time != 0)
     same = np.ones(at.size, dtype=bool)
     if "word" in rows:
-        given, expected = _plain(rows["word"]).to_numpy(), shown.to_numpy()[at]
+        given, expected = plain_words(rows["word"]).to_numpy(), shown.to_numpy()[at]
         same = (given == "") | (expected == "") | (given == expected)
     fastest, slowest = limits
     with np.errstate(invalid="ignore"):
@@ -246,6 +246,7 @@ def joined(
     )
 
 
-def _plain(words: pd.Series[str]) -> pd.Series[str]:
+def plain_words(words: pd.Series[str]) -> pd.Series[str]:
+    """Letters and digits alone, without case."""
     plain = {word: "".join(filter(str.isalnum, word)).casefold() for word in set(words.tolist())}
     return words.map(plain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 import yaml
+from numpy.typing import NDArray
 
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
@@ -62,6 +64,7 @@ class Corpus(Settings):
     """A public data set."""
 
     title: str
+    language: str = "en"
     citation: str
     licence: str
     home: str
@@ -74,8 +77,8 @@ class Corpus(Settings):
 class NormsSettings(Settings):
     """Settings of :func:`norms`."""
 
-    data: Literal["natural_stories", "ucl", "devarda", "provo", "onestop", "peelle"] | None = None
-    """Which data set; needed."""
+    data: str | None = None
+    """Which data set; needed. `docs/reading_times.md` has the list."""
     form: Literal["texts", "cloze"] | None = None
     """As texts, on which models are scored, or as people's next words; null: texts where there are any."""
     measure: str | None = None
@@ -112,6 +115,8 @@ def norms(settings: NormsSettings) -> xr.Dataset:
         raise InputError(
             f"is {word(None)}; {Set('study.data', 'NAME')} is one of {options}", source=Load("norms"), field="data"
         )
+    if settings.data not in CORPORA:
+        raise unknown_choice("data", settings.data, CORPORA, source=Load("norms"))
     corpus = CORPORA[settings.data]
     forms = ["texts"] * (corpus.texts is not None) + ["cloze"] * (settings.data in _CLOZE)
     form = settings.form or forms[0]
@@ -129,7 +134,7 @@ def norms(settings: NormsSettings) -> xr.Dataset:
         measure = settings.measure or next(iter(corpus.times))
         study = _with_times(study, source, corpus.times[measure], measure)
     add_notes(study, source.notes)
-    return study.assign_attrs(name=settings.data)
+    return study.assign_attrs(name=settings.data, language=corpus.language)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +146,8 @@ class _Source:
     root: Path | None
     cache_dir: Path | None
     notes: list[Note] = field(default_factory=list)
+    skipped: dict[str, list[int]] = field(default_factory=dict)
+    """Numbers that the words of a text leave out."""
 
     def path(self, file: str) -> Path:
         """A file, or the archive that holds it: the user's own, or downloaded and checked."""
@@ -218,11 +225,21 @@ def _text_study(source: _Source, columns: Columns) -> xr.Dataset:
     else:
         found = source.rows(columns, "word_num", "word")
         found = found.assign(word_num=_whole(found, "word_num", source)).sort_values("word_num", kind="stable")
+        source.skipped.update(_skipped(found))
+        for text, numbers in source.skipped.items():
+            listed = some_of([str(number) for number in numbers], 3)
+            source.notes.append(Note(f"text {text} has no word {listed}; later words have a number less here"))
         texts = {str(name): " ".join(its["word"]) for name, its in found.groupby("text_id", sort=False)}
     ids = sorted(texts, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
     documents = [Document(name, texts[name]) for name in ids]
     digest = {columns.file: file_sha256(source.path(columns.file))}
     return documents_study(source.name, documents, digest, source=source.name)
+
+
+def _skipped(found: pd.DataFrame) -> dict[str, list[int]]:
+    there = {str(name): set(its["word_num"]) for name, its in found.groupby("text_id", sort=False)}
+    missing = {name: sorted(set(range(min(its), max(its))) - its) for name, its in there.items()}
+    return {name: numbers for name, numbers in missing.items() if numbers}
 
 
 def _whole(found: pd.DataFrame, name: str, source: _Source) -> pd.Series[int]:
@@ -239,6 +256,8 @@ def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: s
         source.notes.append(Note("readings without a word's number or a time (skipped words), left out", n_lost))
     found = found[known].reset_index(drop=True)
     number = _whole(found, "word_num", source).to_numpy()
+    for text, numbers in source.skipped.items():
+        number = number - (found["text_id"] == text).to_numpy() * np.searchsorted(numbers, number)
     time = pd.to_numeric(found["time"], errors="coerce")
     if time.isna().any():
         raise InputError(f"is {found['time'][time.isna()].iloc[0]!r}, no time", source=source.name, field=columns.time)
@@ -249,9 +268,7 @@ def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: s
         "reading_ms": time.to_numpy(dtype=float),
     }
     if columns.participant:
-        # workers of a platform are no names to keep
-        codes, known_readers = pd.factorize(found["participant"])
-        arrays["reading_participant"] = objects([f"r{at}" for at in range(1, len(known_readers) + 1)])[codes]
+        arrays["reading_participant"] = _numbered(found["participant"])
     source.notes.append(Note(f"reading times, {measure}", len(found)))
     return study.assign({name: ("reading", values) for name, values in arrays.items()})
 
@@ -308,9 +325,69 @@ _COMPREHENSION = (
 )  # fmt: skip
 
 
+def _nicenboim(source: _Source) -> xr.Dataset:
+    """Completions as they were typed, of which the first word is the answer."""
+    (file,) = source.corpus.files
+    columns = {"participant": "Beraterparticipant", "context": "sentence", "response": "completion"}
+    rows = source.table(file, {**columns, "item": "item", "condition": "condition"})
+    rows["context_id"] = rows.pop("item") + "-" + rows.pop("condition")
+    return cloze_study(rows.assign(participant=_numbered(rows["participant"])), name=source.name)
+
+
+def _bianchi(source: _Source) -> xr.Dataset:
+    """Answers to every word; contexts and targets are of the stories, since the table has neither accents nor marks."""
+    file, *stories = source.corpus.files
+    names = {"story": "tId", "number": "misWords", "word": "originales", "said": "words", "n": "nPred"}
+    found = source.table(file, names)
+    number = _whole(found, "number", source)
+    parts, n_other = [], 0
+    for at, story in enumerate(stories):
+        with _opened(source.path(story), story) as stream:
+            text = stream.read().split()
+        its = found[found["story"] == str(at)].assign(number=number).sort_values("number")
+        place, bare = [], [_bare(one) for one in text]
+        for one in map(_bare, its["word"]):
+            at_least = place[-1] + 1 if place else 0
+            if one not in bare[at_least:]:
+                raise InputError(f"lacks the word {one!r} after word {at_least}", source=source.name, field=story)
+            place.append(bare.index(one, at_least))
+        given = its["said"].str.split(",")
+        n_other += int((given.str.len() != its["n"].astype(int)).sum())
+        rows = {
+            "text_id": story.removesuffix(".txt"),
+            "word_num": np.add(place, 1),
+            "response": given.to_list(),
+        }
+        said = pd.DataFrame(rows).explode("response").query("word_num > 1 and response != ''")
+        counted = said.groupby(list(said.columns), sort=False).size().rename("count").reset_index()
+        before = {one + 1: " ".join(text[max(0, one - _CONTEXT) : one]) for one in place}
+        target = counted["word_num"].map(lambda one, text=text: text[one - 1])
+        parts.append(counted.assign(context=counted["word_num"].map(before), target=target))
+    source.notes.append(Note(f"contexts have at most {_CONTEXT} words, of stories of thousands"))
+    source.notes.append(Note("words whose answers may have a comma inside, which separates answers", n_other))
+    return cloze_study(pd.concat(parts, ignore_index=True), name=source.name)
+
+
+# words of a story before the one asked for
+_CONTEXT = 200
+
+
+def _bare(text: str) -> str:
+    """Letters without accents and marks, as the table of Bianchi et al. has words."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFD", text.lower()).encode("ascii", "ignore").decode()))
+
+
+def _numbered(names: pd.Series[str]) -> NDArray[np.object_]:
+    """Readers by number: workers of a platform are no names to keep."""
+    codes, known = pd.factorize(names)
+    return objects([f"r{at}" for at in range(1, len(known) + 1)])[codes]
+
+
 _CLOZE: Mapping[str, Callable[[_Source], xr.Dataset]] = {
     "peelle": _peelle,
     "devarda": _devarda,
+    "nicenboim": _nicenboim,
+    "bianchi": _bianchi,
     "provo": lambda source: provo(root=source.path(NORMS_FILE), layout="norms"),
 }
 with Path(__file__).with_suffix(".yaml").open(encoding="utf-8") as _stream:

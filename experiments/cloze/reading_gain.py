@@ -1,0 +1,193 @@
+"""How much surprisal helps to predict the reading times of a study, and how much other readers' times do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.documents.reading_gain import ReadingGain, gain_over_texts, people_ceiling
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.messages import Load
+from shannon_game.estimators.schema import KIND
+from shannon_game.experiments.cloze.reading_times import ReadingTimesSettings, RegressionData, regression_data
+from shannon_game.experiments.cloze.reading_words import (
+    Words,
+    joined,
+    own_times,
+    place_index,
+    plain_words,
+    scored_words,
+    study_index,
+)
+from shannon_game.experiments.studies.parsing import some_of
+from shannon_game.inference.progress import say, stage
+
+_FREQUENCY = "minus log frequency"
+_ALONE = "surprisal"
+
+
+def reading_gain(
+    study: xr.Dataset,
+    surprisal: pd.DataFrame | Mapping[str, pd.DataFrame],
+    *,
+    frequency: pd.DataFrame | None = None,
+    scale: Literal["ms", "log"] = "ms",
+    fastest: float | None = None,
+    slowest: float | None = None,
+    spillover: int = 2,
+    n_splits: int = 4,
+    seed: int = 0,
+    probability: float = 0.9,
+) -> ReadingGain | dict[str, ReadingGain]:
+    """Compute the gain of surprisal in held-out log-likelihood of a study's reading times, and people's ceiling.
+
+    The regression has length, frequency and place as controls, each text is predicted from others, and readers have
+    intercepts and slopes (:mod:`formula <shannon_game.estimators.documents.reading_gain>`). Times of zero, which are
+    words that were skipped, and words without surprisal of every model are left out.
+
+    Parameters
+    ----------
+    study : Dataset
+        Texts or cloze study with reading times, as :func:`norms` gives it.
+    surprisal : DataFrame, or mapping of a model's name to one
+        Columns text_id (or document), word_num (from 1), surprisal_nats, such as the table words of :func:`surprisal`;
+        with a column word, it is compared with the study's word.
+    frequency : DataFrame, optional
+        The same of a unigram model, as control; None counts words in the study's own texts, which tells less of rare
+        words, so that surprisal gains more.
+    scale : str
+        Times as they are (``ms``), or their natural logarithms (``log``).
+    fastest, slowest : float, optional
+        Shorter and longer times (ms) are left out.
+    spillover : int
+        Words before whose surprisal, length and frequency are predictors too, 3 at most.
+    n_splits : int
+        Random halves of the readers for the ceiling; 0 leaves it out.
+    probability : float
+        Probability inside the interval.
+
+    Returns
+    -------
+    ReadingGain, or dict of them by model
+        All models have the same times, so that :func:`~shannon_game.estimators.documents.gain_difference` pairs texts.
+
+    Raises
+    ------
+    InputError
+        The study has no times or times of one text, a time is below 0, or the surprisal is of other words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from shannon_game import reading_gain, text_study
+    >>> rng = np.random.default_rng(0)
+    >>> texts = [" ".join("a" * n for n in rng.integers(1, 9, 40)) for text in range(6)]
+    >>> study = text_study(pd.DataFrame({"id": list("abcdef"), "text": texts}), id_field="id")
+    >>> words = pd.DataFrame({"text_id": np.repeat(list("abcdef"), 40), "word_num": np.tile(np.arange(1, 41), 6)})
+    >>> words["surprisal_nats"] = rng.gamma(2, 2, 240)
+    >>> ms = 300 + 20 * words["surprisal_nats"] + rng.normal(0, 40, 240)
+    >>> times = {"reading_text": words["text_id"], "reading_word_num": words["word_num"], "reading_ms": ms}
+    >>> study = study.assign({name: ("reading", values.to_numpy()) for name, values in times.items()})
+    >>> found = reading_gain(study, words)
+    >>> bool(found.lower > 0), found.texts.size, found.n_readers
+    (True, 6, 0)
+    """
+    if isinstance(surprisal, pd.DataFrame) and "model" in surprisal and len(set(surprisal["model"])) > 1:
+        surprisal = {str(name): rows for name, rows in surprisal.groupby("model", sort=False)}
+    frames = surprisal if isinstance(surprisal, Mapping) else {_ALONE: surprisal}
+    settings = ReadingTimesSettings(
+        scale=scale, fastest=fastest, slowest=slowest, spillover=spillover, baseline=(_FREQUENCY,), interval=probability
+    )
+    words = _words(study, frames, frequency)
+    data = _data(study, words, settings)
+    by_reader = data.reader is not None
+    given = {"n_readers": len(set(data.reader.tolist())) if by_reader else 0, "probability": probability}
+    ceiling = _ceiling(words, data, spillover, n_splits, seed) if by_reader and n_splits else None
+    found = {}
+    with stage("regressions on other texts", 1 + len(frames)) as show:
+        baseline = data.held_out()
+        for at, name in enumerate(frames, start=1):
+            show(at, now=name)
+            found[name] = gain_over_texts(data.held_out(name), baseline, data.text, ceiling=ceiling, **given)
+    return found if isinstance(surprisal, Mapping) else found[_ALONE]
+
+
+def _ceiling(
+    words: Words, data: RegressionData, spillover: int, n_splits: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    number = pd.Series(np.arange(len(words.word)), words.word.index)
+    before = np.array([words.before(number, n) for n in range(spillover + 1)])
+    before = np.where(np.isfinite(before), before, -1).astype(np.intp)
+    of = {"text": data.text, "reader": data.reader, "word": data.word, "before": before}
+    with stage("halves of the readers", n_splits) as show:
+        return people_ceiling(data.value, data.controls, **of, n_splits=n_splits, seed=seed, done=show)
+
+
+def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.DataFrame | None) -> Words:
+    """Words of the study with the surprisal of every model, and how rare they are."""
+    if study.attrs[KIND] == "cloze":
+        word = pd.Series(
+            study["target_word"].to_numpy().astype(str), study_index(study, by_context=False), dtype=object
+        )
+    else:
+        texts = [text.split() for text in study["text"].to_numpy().tolist()]
+        sizes = [len(text) for text in texts]
+        number = np.concatenate([np.arange(1, size + 1) for size in sizes])
+        index = place_index(np.repeat(study["document"].to_numpy().astype(object), sizes), number)
+        word = pd.Series([one for text in texts for one in text], index, dtype=object)
+    given = {name: _nats(word, frame, name) for name, frame in frames.items()}
+    if frequency is None:
+        count = plain_words(word).map(plain_words(word).value_counts())
+        given[_FREQUENCY] = -np.log(count / len(word))
+    else:
+        given[_FREQUENCY] = _nats(word, frequency, "frequency")
+    return Words(word, pd.DataFrame(given))
+
+
+def _nats(word: pd.Series[str], frame: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Surprisal of the study's words; that of other words is refused."""
+    if "text_id" not in frame and "document" in frame:
+        frame = frame.rename(columns={"document": "text_id"})
+    if missing := [column for column in ("text_id", "word_num", "surprisal_nats") if column not in frame]:
+        problem = f"has no {some_of(missing, 3)}; needed are text_id, word_num and surprisal_nats"
+        raise InputError(problem, source=name, field="surprisal")
+    rows = frame.assign(document=frame["text_id"], model=name)
+    found = scored_words(rows if "word" in rows else rows.assign(word="-"), None, "surprisal_nats")
+    if "word" in frame:
+        both = found.word.index.intersection(word.index)
+        said, there = plain_words(found.word[both]), plain_words(word[both])
+        if (other := (said != there) & (said != "") & (there != "")).any():
+            (text, number), n = other.index[int(np.argmax(other.to_numpy()))], int(other.sum())
+            problem = f"has {found.word[(text, number)]!r} as word {number} of text {text!r}, the study has "
+            problem += f"{word[(text, number)]!r} ({n:,} of {len(both):,} words differ); score the study's own texts"
+            raise InputError(problem, source=name, field="word")
+    values = found.surprisal[name].reindex(word.index)
+    if not values.notna().any():
+        its, own = found.word.index[0], word.index[0]
+        problem = (
+            f"has no word of the study: its first is word {its[1]} of text {its[0]!r}, the study has word {own[1]}"
+        )
+        raise InputError(f"{problem} of text {own[0]!r}", source=name, field="text_id")
+    return values
+
+
+def _data(study: xr.Dataset, words: Words, settings: ReadingTimesSettings) -> RegressionData:
+    if "reading_ms" not in study:
+        raise InputError(f"is not in the study; {Load('norms')} has reading times", field="reading_ms")
+    ms = study["reading_ms"].to_numpy()
+    if (ms < 0).any():
+        at = int(np.argmax(ms < 0))
+        raise InputError(f"is {ms[at]:g} at reading {at}, should be 0 or more", source="study", field="reading_ms")
+    rows, controls, _ = own_times(study)
+    times = joined(words, rows, controls, limits=(settings.fastest, settings.slowest), source=study.attrs.get("name"))
+    data = regression_data(words, times, settings)
+    for text, n in data.left_out.items():
+        if n:
+            say(f"reading_gain: {n:,} {text}; left out")
+    return data
