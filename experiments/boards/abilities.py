@@ -107,7 +107,8 @@ class Asked:
         most = self.settings.n_items
         if most is None or most >= n:
             return np.arange(n)
-        return np.sort(rng_for(self.settings.seed, what).choice(n, size=most, replace=False))
+        # fewer are some of more: what was asked of them is in the store
+        return np.sort(rng_for(self.settings.seed, what).permutation(n)[:most])
 
     def stored(self, names: list[str]) -> list[str]:
         """Players of a study that the settings want; a name that runs is the model that runs."""

@@ -203,8 +203,8 @@ def _finite(value: float) -> float | None:
 def _summary(table: pd.DataFrame, left_out: Sequence[LeftOut]) -> str:
     main = headlines(table)
     lines = [
-        f"- **{player_label(row['model'])} goes {row['share']:.0%} [{row['share_lower']:.0%}, {row['share_upper']:.0%}] "
-        f"of the way from the floor to people in {row['ability'].replace('_', ' ')}** ({row['corpus']}, {row['score']} "
+        f"- **{player_label(row['model'])} goes {row['share']:.2f} "
+        f"[{row['share_lower']:.2f}, {row['share_upper']:.2f}] of the way from the floor to people in {row['ability'].replace('_', ' ')}** ({row['corpus']}, {row['score']} "
         f"{row['value']:.3f}; floor {row['floor']:.3f}, people {row['ceiling']:.3f})."
         for row in main.to_dict("records")
         if row["model"] != HUMAN and np.isfinite(row["share"])
