@@ -82,8 +82,8 @@ def ceiling_share(
     Parameters
     ----------
     value, floor, ceiling : array_like, shape (unit,) or (draw, unit)
-        Scores of a player, of what knows nothing, and of people. A draw is one resample of the people, such as a split
-        into halves; estimates are means over draws.
+        Scores of a player, of what knows nothing, and of people. A draw is one resample of the people; estimates
+        are means over draws.
     group : array_like, shape (unit,), optional
         Text or document of each unit; by default each stands alone.
 

@@ -27,7 +27,14 @@ from shannon_game.experiments.boards.abilities import (
 )
 from shannon_game.experiments.boards.cards import Card, CardCorpus, CardScore, LeftOut, new_card, write_cards
 from shannon_game.experiments.boards.corpora import Corpus, corpora, entries_of
-from shannon_game.experiments.boards.merge import BoardRow, board_figure, differences_of, headlines, rows_of_cards
+from shannon_game.experiments.boards.merge import (
+    BoardRow,
+    board_figure,
+    differences_of,
+    headlines,
+    named_ability,
+    rows_of_cards,
+)
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
@@ -151,10 +158,8 @@ def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettin
     values = np.atleast_2d(values)
     known = np.flatnonzero(np.isfinite(values).all(axis=0))
     has_ends = one.floor is not None and one.ceiling is not None
-    floor, ceiling = (
-        part[:, known] if part is not None else np.full((1, len(known)), at)
-        for at, part in ((0.0, one.floor), (1.0, one.ceiling))
-    )
+    ends = (np.zeros(values.shape[1]), np.ones(values.shape[1])) if not has_ends else (one.floor, one.ceiling)
+    floor, ceiling = (np.atleast_2d(part)[:, known] for part in ends)
     key = its.corpus.ability, one.score
     definition = DEFINITIONS[key]
     share = ceiling_share(
@@ -203,8 +208,8 @@ def _finite(value: float) -> float | None:
 def _summary(table: pd.DataFrame, left_out: Sequence[LeftOut]) -> str:
     main = headlines(table)
     lines = [
-        f"- **{player_label(row['model'])} goes {row['share']:.2f} "
-        f"[{row['share_lower']:.2f}, {row['share_upper']:.2f}] of the way from the floor to people in {row['ability'].replace('_', ' ')}** ({row['corpus']}, {row['score']} "
+        f"- **{player_label(row['model'])} goes {row['share']:.2f} [{row['share_lower']:.2f}, {row['share_upper']:.2f}]"
+        f" of the way from the floor to people in {named_ability(row['ability'])}** ({row['corpus']}, {row['score']} "
         f"{row['value']:.3f}; floor {row['floor']:.3f}, people {row['ceiling']:.3f})."
         for row in main.to_dict("records")
         if row["model"] != HUMAN and np.isfinite(row["share"])

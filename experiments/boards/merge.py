@@ -30,13 +30,16 @@ from shannon_game.experiments.harness.views import for_readers
 from shannon_game.inference.manifest import replaced
 from shannon_game.inference.progress import say
 
-_WORDS = {"odds": "odds between two tokens"}
+
+def named_ability(name: str) -> str:
+    """What readers call an ability."""
+    return {"odds": "odds between two tokens"}.get(name, name.replace("_", " "))
 
 
 class BoardRow(column.Row):
     """One score of one player on one data set."""
 
-    ability: str = column.key("what people did", words=lambda name: _WORDS.get(name, name.replace("_", " ")))
+    ability: str = column.key("what people did", words=named_ability)
     corpus: str = column.key("data set")
     score: str = column.key("what was measured")
     model: str = column.key("people, or a model", players=True)
@@ -204,7 +207,7 @@ def board_figure(table: pd.DataFrame, *, width: float = 3.35) -> Figure:
         rows = own.assign(label=own["model"].map(player_label), colour=own["model"].map(colours))
         forest(axis, rows, [Series("share", "share_lower", "share_upper")])
         axis.tick_params(axis="y", labelsize=8)
-        axis.set_title(f"{_WORDS.get(ability, ability.replace('_', ' '))} ({corpus})", fontsize=8.5)
+        axis.set_title(f"{named_ability(str(ability))} ({corpus})", fontsize=8.5)
         for at, style in ((0, ":"), (1, "-")):
             axis.axvline(at, color="0.4", linewidth=0.8, linestyle=style, zorder=1)
         light_grid(axis, "x")

@@ -185,11 +185,13 @@ def _scores(people: People, values: Mapping[str, Mapping[str, FloatArray]]) -> t
     ceiling["cross_entropy"] = cloze.cross_entropy_scores(halves, smoothed)
     floor["modal_word"] = cloze.modal_scores(halves, people.unigram_mode)
     ceiling["modal_word"] = cloze.modal_scores(halves, halves.second)
+    # splits are noise of ours: what is held against people is the mean over them
+    floor, ceiling = ({name: part.mean(axis=0) for name, part in its.items()} for its in (floor, ceiling))
     unit = np.array([f"{item}" for item in people.item])
     return tuple(
         UnitScores(
             score,
-            {name: its[score] for name, its in values.items() if score in its},
+            {name: its[score].mean(axis=0) for name, its in values.items() if score in its},
             unit=unit,
             group=people.group,
             floor=floor.get(score),
