@@ -132,7 +132,10 @@ def test_cards_of_several_machines_are_one_board(home: Path) -> None:
         (lambda card: "[1]", r"c.json: is no card"),
         (lambda card: json.dumps(card | {"card": 7}), r"c.json, card: is 7, this version reads 1; make the card again"),
         (lambda card: json.dumps(card | {"seconds": "long"}), r"c.json, seconds: is 'long', should be a number"),
-        (lambda card: json.dumps(card | {"scores": [{"ability": "odds"}]}), r"c.json, scores\[0\]\.corpus: has no value yet"),
+        (
+            lambda card: json.dumps(card | {"scores": [{"ability": "odds"}]}),
+            r"c.json, scores\[0\]\.corpus: has no value yet",
+        ),
     ],
 )
 def test_a_broken_card_gets_one_line(tmp_path: Path, change: Any, message: str) -> None:
