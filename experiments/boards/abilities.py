@@ -146,6 +146,28 @@ Ability = Callable[[xr.Dataset, Mapping[str, ModelSettings], Asked], Measured]
 """A study, the models that run, and what the run asks -> scores of those and of the study's own players."""
 
 
+def with_people_drawn(
+    values: FloatArray,
+    unit: NDArray[np.intp],
+    person: NDArray[Any],
+    asked: Asked,
+    finish: Callable[[FloatArray], FloatArray] = lambda mean: mean,
+) -> FloatArray:
+    """Means of units, (draw, unit), with participants drawn with replacement, from one value an answer.
+
+    A unit that nobody drawn has answered keeps its mean; draws are moved so that their mean is that of all answers.
+    """
+    code = np.unique(person, return_inverse=True)[1]
+    n = int(code.max()) + 1
+    rng = rng_for(asked.settings.seed, "participants")
+    whole = finish(np.bincount(unit, weights=values) / np.bincount(unit))
+    draws = np.tile(whole, (asked.settings.n_splits, 1))
+    for at, drawn in enumerate(rng.multinomial(n, np.full(n, 1 / n), size=len(draws))[:, code]):
+        total, mass = np.bincount(unit, weights=drawn), np.bincount(unit, weights=drawn * values)
+        draws[at] = np.where(total > 0, finish(np.where(total > 0, mass, 1) / np.maximum(total, 1)), whole)
+    return np.asarray(draws - draws.mean(axis=0) + whole)
+
+
 def digest(*parts: object) -> str:
     """Short digest of what scores are of: those of equal digests can be paired."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:16]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.documents import CeilingShare, ceiling_share
+from shannon_game.estimators.documents import ceiling_share
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.boards.abilities import (
@@ -150,8 +150,6 @@ def _cards(found: Sequence[_Found], left_out: Sequence[LeftOut], settings: Besid
 
 def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettings) -> CardScore | None:
     """Score of a player on the units where it has one; people have their ceiling."""
-    if name == HUMAN and one.ceiling is None and HUMAN not in one.of_player:
-        return None
     values = one.of_player.get(name, one.ceiling if name == HUMAN else None)
     if values is None:
         return None
@@ -172,31 +170,23 @@ def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettin
         n_replicates=settings.n_replicates,
         seed=settings.seed,
     )
-    units = digest(*key, its.corpus.name, its.data, settings.seed, settings.n_splits, *one.unit[known])
-    return _card_score(share, its.corpus, one.score, units, has_ends=has_ends)
-
-
-def _card_score(share: CeilingShare, corpus: Corpus, score: str, units: str, *, has_ends: bool) -> CardScore:
-    definition = DEFINITIONS[corpus.ability, score]
     has_share = has_ends and not share.no_share
+    its_share = {"share": share.share, "share_lower": share.lower, "share_upper": share.upper}
     return CardScore(
-        ability=corpus.ability,
-        corpus=corpus.name,
-        score=score,
+        ability=its.corpus.ability,
+        corpus=its.corpus.name,
+        score=one.score,
         definition=definition.version,
         unit=definition.unit,
         value=share.value,
         value_lower=_finite(share.value_lower),
         value_upper=_finite(share.value_upper),
-        floor=share.floor if has_ends else None,
-        ceiling=share.ceiling if has_ends else None,
-        share=share.share if has_share else None,
-        share_lower=_finite(share.lower) if has_share else None,
-        share_upper=_finite(share.upper) if has_share else None,
+        **({"floor": share.floor, "ceiling": share.ceiling} if has_ends else {}),
+        **{name: _finite(value) for name, value in its_share.items() if has_share},
         no_share=share.no_share if has_ends else "has neither floor nor ceiling",
         n_units=share.n_units,
         n_groups=share.n_groups,
-        units=units,
+        units=digest(*key, its.corpus.name, its.data, settings.seed, settings.n_splits, *one.unit[known]),
         replicates=tuple(np.rint(share.replicates * 1e4).astype(int).tolist()) if has_share else (),
     )
 

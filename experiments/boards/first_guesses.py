@@ -13,9 +13,8 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import response_positions
-from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores
+from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, with_people_drawn
 from shannon_game.experiments.guesses.accuracy.live import play_positions
-from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference.lm.settings import ModelSettings
 
 
@@ -46,13 +45,18 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
         values[name] = answers["hit"].astype(float)[None]
         if n_cut := int(answers["is_cut"].sum()):
             notes.append(f"{name} saw the end of {n_cut:,} texts that are longer than it takes")
+    place = {item: at for at, item in enumerate(items.tolist())}
+    answers = response_positions(study)
+    answered = np.flatnonzero(np.isin(answers, items))
+    unit = np.array([place[item] for item in answers[answered].tolist()])
+    correct, person = (study[name].to_numpy()[answered] for name in ("correct", "participant"))
     scores = UnitScores(
         "accuracy",
         values,
         unit=items.astype(str),
         group=document[items],
         floor=_most_frequent(document, targets, items)[None],
-        ceiling=_people(study, items, asked),
+        ceiling=with_people_drawn(correct.astype(float), unit, person.astype(str), asked),
     )
     return Measured((scores,), left_out, tuple(notes))
 
@@ -65,25 +69,3 @@ def _most_frequent(document: NDArray[np.str_], targets: NDArray[np.str_], items:
         others = every - Counter(targets[document == name].tolist())
         best[name] = max(others or every, key=lambda token: (others or every)[token])
     return np.array([float(targets[item] == best[document[item]]) for item in items])
-
-
-def _people(study: xr.Dataset, items: NDArray[np.intp], asked: Asked) -> FloatArray:
-    """People's accuracy at each item, (draw, item), with participants drawn with replacement around that of all."""
-    where = np.full(study.sizes["item"], -1)
-    where[items] = np.arange(len(items))
-    place = where[response_positions(study)]
-    kept = place >= 0
-    correct = study["correct"].to_numpy().astype(float)[kept]
-    person = np.unique(study["participant"].to_numpy().astype(str)[kept], return_inverse=True)[1]
-    n = int(person.max()) + 1
-    rng = rng_for(asked.settings.seed, "participants")
-    times = rng.multinomial(n, np.full(n, 1 / n), size=asked.settings.n_splits)[:, person]
-    size = np.bincount(place[kept])
-    whole = np.bincount(place[kept], weights=correct) / size
-    # an item counts as often as those who guessed at it were drawn
-    draws = np.tile(whole, (len(times), 1))
-    for at, drawn in enumerate(times):
-        total = np.bincount(place[kept], weights=drawn)
-        mean = float(drawn @ correct / drawn.sum())
-        draws[at] += (total / total.mean() - 1) * (whole - mean)
-    return draws - draws.mean(axis=0) + whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,12 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.comparison import HUMAN, group_terms, score
-from shannon_game.estimators.comparison.log_means import plain_log_mean
+from shannon_game.estimators.comparison import HUMAN, score
 from shannon_game.estimators.comparison.reports import report_from_log_ratio
 from shannon_game.estimators.comparison.terms import ResponsePairs, log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores
+from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, with_people_drawn
 from shannon_game.experiments.harness.language_models import Work, batches_in_order
-from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.store.keys import operation_key, result_key
 from shannon_game.inference.store.store import ragged
@@ -45,12 +43,18 @@ def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -
             continue
         ratios[name], surprisal[name] = _live(study, pairs, positions, chosen, asked.work)
     pairs = replace(pairs, models=(*ratios, _EVEN), model_log_ratio=np.stack([*ratios.values(), pairs.report * 0]))
-    players = (*ratios, _EVEN, HUMAN)
-    loss = _losses(pairs, {name: log_terms(pairs, name) for name in players}, asked)
+    item = np.unique(pairs.item, return_inverse=True)[1]
+    control = np.bincount(item, weights=pairs.control_logprob) / np.bincount(item)
+
+    def drawn(values: FloatArray, finish: Callable[[FloatArray], FloatArray] = lambda mean: mean) -> FloatArray:
+        return with_people_drawn(values, item, pairs.participant, asked, finish)
+
+    terms = {name: np.exp(log_terms(pairs, name)) for name in (*ratios, _EVEN, HUMAN)}
+    loss = {name: drawn(its, lambda mean: np.log(mean) - control) for name, its in terms.items()}
     reports = {name: report_from_log_ratio(np.where(pairs.equal, 0.0, its)) for name, its in ratios.items()}
     reports |= {HUMAN: np.where(pairs.equal, 0.5, pairs.report)}
     over = {name: _overconfidence(pairs, its) for name, its in reports.items()}
-    points = _points(pairs, reports, asked)
+    points = {name: drawn(score(its, pairs.control_logprob)) for name, its in reports.items()}
     group = np.array([f"{item}" for item in items])
     where = {"unit": group, "group": group}
     given = {name: loss[name] for name in ratios}
@@ -82,54 +86,6 @@ def _of_items(pairs: ResponsePairs, items: NDArray[Any]) -> ResponsePairs:
             if isinstance(value, np.ndarray) and name in ResponsePairs.__dataclass_fields__
         },
     )
-
-
-def _losses(pairs: ResponsePairs, terms: Mapping[str, FloatArray], asked: Asked) -> dict[str, FloatArray]:
-    """Loss of each item, (draw, item), with participants drawn with replacement; means over draws are the estimates.
-
-    A log-mean of fewer participants is lower: draws are moved so that their mean is the loss of all.
-    """
-    item, times = np.unique(pairs.item, return_inverse=True)[1], _times_drawn(pairs, asked)
-    n_items = int(item.max()) + 1
-    reference = np.zeros(n_items)
-    reference[item] = -pairs.control_logprob
-    found = {}
-    for name, term in terms.items():
-        grouped = group_terms(term, pairs.item)
-        whole = plain_log_mean(grouped).value + reference
-        weight, largest = np.exp(term - grouped.weights.largest[item]), grouped.weights.largest
-        draws = np.tile(whole, (len(times), 1))
-        for row, drawn in zip(draws, times, strict=True):
-            total = np.bincount(item, weights=drawn, minlength=n_items)
-            mass = np.bincount(item, weights=drawn * weight, minlength=n_items)
-            some = total > 0
-            row[some] = np.log(mass[some] / total[some]) + largest[some] + reference[some]
-        found[name] = draws - draws.mean(axis=0) + whole
-    return found
-
-
-def _points(pairs: ResponsePairs, reports: Mapping[str, FloatArray], asked: Asked) -> dict[str, FloatArray]:
-    """Points of each item, (draw, item), as the game gives them for reports, with participants drawn."""
-    item, times = np.unique(pairs.item, return_inverse=True)[1], _times_drawn(pairs, asked)
-    n = np.bincount(item)
-    found = {}
-    for name, report in reports.items():
-        earned = np.where(pairs.equal, 0.0, score(report, pairs.control_logprob))
-        whole = np.bincount(item, weights=earned) / n
-        draws = np.tile(whole, (len(times), 1))
-        for row, drawn in zip(draws, times, strict=True):
-            total = np.bincount(item, weights=drawn)
-            row[total > 0] = (np.bincount(item, weights=drawn * earned) / np.maximum(total, 1))[total > 0]
-        found[name] = draws - draws.mean(axis=0) + whole
-    return found
-
-
-def _times_drawn(pairs: ResponsePairs, asked: Asked) -> NDArray[np.int64]:
-    """How often the participant of each pair was drawn with replacement, (draw, pair); the same for all players."""
-    people = np.unique(pairs.participant, return_inverse=True)[1]
-    n = int(people.max()) + 1
-    rng = rng_for(asked.settings.seed, "participants")
-    return rng.multinomial(n, np.full(n, 1 / n), size=asked.settings.n_splits)[:, people]
 
 
 def _overconfidence(pairs: ResponsePairs, report: FloatArray) -> FloatArray:
