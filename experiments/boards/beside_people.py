@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents import ceiling_share
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN
+from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.boards.abilities import (
     DEFINITIONS,
     Ability,
@@ -26,7 +28,7 @@ from shannon_game.experiments.boards.abilities import (
     digest,
 )
 from shannon_game.experiments.boards.cards import Card, CardCorpus, CardScore, LeftOut, new_card, write_cards
-from shannon_game.experiments.boards.corpora import Corpus, corpora, entries_of
+from shannon_game.experiments.boards.corpora import KINDS_OF, Corpus, corpora, entries_of
 from shannon_game.experiments.boards.merge import (
     BoardRow,
     board_figure,
@@ -83,14 +85,14 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
             show(number, now=corpus.name)
             started = time.monotonic()
             try:
-                measured, about = _measure(corpus, settings, asked)
+                measured = _measure(corpus, settings, asked)
             except InputError as problem:
                 left_out.append(LeftOut(corpus=corpus.name, ability=corpus.ability, why=str(problem)))
                 say(f"left out: {corpus.name} ({corpus.ability}): {problem}")
                 continue
             notes += [f"{corpus.name}: {text}" for text in measured.notes]
             seconds = round(time.monotonic() - started, 1)
-            found.append(_Found(corpus, measured, about, seconds))
+            found.append(_Found(corpus, measured, seconds))
         show(len(entries))
     if not found:
         raise InputError(f"none of the data sets is there: {left_out[0].corpus}: {left_out[0].why}", source="corpora")
@@ -103,27 +105,41 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
         tables={"differences": differences} if len(differences) else {},
         figures={"board": board_figure(table)},
         text=_summary(table, left_out),
-        warnings=(*(f"left out: {each.corpus} ({each.ability}): {each.why}" for each in left_out), *notes),
+        warnings=(
+            *(f"left out: {each.corpus} ({each.ability}): {each.why}" for each in left_out),
+            *_left_out_players(found, settings),
+            *notes,
+        ),
         writers={"cards": partial(write_cards, cards)},
         on_screen=headlines(table),
     )
+
+
+def _left_out_players(found: Sequence[_Found], settings: BesidePeopleSettings) -> Iterator[str]:
+    """Say what models that run have no score in, and which players no data set has."""
+    for its in found:
+        for name in set(its.measured.left_out) & set(settings.models):
+            yield f"left out: {name} in {its.corpus.name}: {its.measured.left_out[name]}"
+    known = {name for its in found for one in its.measured.scores for name in one.of_player}
+    for name in set(settings.players or ()) - known:
+        yield f"players: no data set has words or log-probabilities of {name!r}; they have {', '.join(sorted(known))}"
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
     corpus: Corpus
     measured: Measured
-    data: str
-    """Digest of the study's data."""
     seconds: float
 
 
-def _measure(corpus: Corpus, settings: BesidePeopleSettings, asked: Asked) -> tuple[Measured, str]:
+def _measure(corpus: Corpus, settings: BesidePeopleSettings, asked: Asked) -> Measured:
     function: Ability = getattr(import_module(f"{_MODULES}.{corpus.ability}"), corpus.ability)
     study = corpus.study_of()
+    if study.attrs[KIND] not in KINDS_OF[corpus.ability]:
+        wanted = " or ".join(KINDS_OF[corpus.ability])
+        raise InputError(f"{corpus.study} gave a {study.attrs[KIND]} study; {corpus.ability} takes a {wanted} study")
     with stage(corpus.name):
-        measured = function(study, settings.models, asked)
-    return measured, str(study.attrs.get("data_sha256", ""))
+        return function(study, settings.models, asked)
 
 
 def _cards(found: Sequence[_Found], left_out: Sequence[LeftOut], settings: BesidePeopleSettings) -> Iterator[Card]:
@@ -186,13 +202,18 @@ def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettin
         no_share=share.no_share if has_ends else "has neither floor nor ceiling",
         n_units=share.n_units,
         n_groups=share.n_groups,
-        units=digest(*key, its.corpus.name, its.data, settings.seed, settings.n_splits, *one.unit[known]),
+        units=digest(*key, its.corpus.name, settings.seed, *one.unit[known], *_rounded(floor), *_rounded(ceiling)),
         replicates=tuple(np.rint(share.replicates * 1e4).astype(int).tolist()) if has_share else (),
     )
 
 
+def _rounded(scores: FloatArray) -> list[float]:
+    """Means over draws, as they are on any machine."""
+    return np.round(scores.mean(axis=0), 6).tolist()
+
+
 def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return value + 0.0 if np.isfinite(value) else None
 
 
 def _summary(table: pd.DataFrame, left_out: Sequence[LeftOut]) -> str:

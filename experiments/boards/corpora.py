@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -22,7 +22,13 @@ from shannon_game.experiments.studies.parsing import objects
 from shannon_game.inference.settings import Names, Settings, Text, settings_from
 
 Ability = Literal["next_words", "odds", "first_guesses", "reading_times"]
-ABILITIES: tuple[str, ...] = get_args(Ability)
+KINDS_OF: Mapping[str, tuple[str, ...]] = {
+    "next_words": ("cloze",),
+    "odds": ("comparison",),
+    "first_guesses": ("guess",),
+    "reading_times": ("documents", "cloze"),
+}
+"""Kinds of study that an ability takes."""
 _SUFFIXES = (".yaml", ".yml")
 _HERE = Path(__file__).with_suffix(".yaml")
 

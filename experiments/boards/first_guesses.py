@@ -41,7 +41,11 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
             continue
         from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm
 
-        answers = play_positions(asked.work, load_language_model(chosen), pairs)
+        try:
+            answers = play_positions(asked.work, load_language_model(chosen), pairs)
+        except InputError as problem:
+            left_out[name] = str(problem)
+            continue
         values[name] = answers["hit"].astype(float)[None]
         if n_cut := int(answers["is_cut"].sum()):
             notes.append(f"{name} saw the end of {n_cut:,} texts that are longer than it takes")

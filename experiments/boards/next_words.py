@@ -187,7 +187,7 @@ def _scores(people: People, values: Mapping[str, Mapping[str, FloatArray]]) -> t
     ceiling["modal_word"] = cloze.modal_scores(halves, halves.second)
     # splits are noise of ours: what is held against people is the mean over them
     floor, ceiling = ({name: part.mean(axis=0) for name, part in its.items()} for its in (floor, ceiling))
-    unit = np.array([f"{item}" for item in people.item])
+    unit = np.array(people.text)
     return tuple(
         UnitScores(
             score,

@@ -41,7 +41,10 @@ def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -
         if chosen.source == "ngram":
             left_out[name] = "an n-gram model of words has no probabilities of tokens"
             continue
-        ratios[name], surprisal[name] = _live(study, pairs, positions, chosen, asked.work)
+        try:
+            ratios[name], surprisal[name] = _live(study, pairs, positions, chosen, asked.work)
+        except InputError as problem:
+            left_out[name] = str(problem)
     pairs = replace(pairs, models=(*ratios, _EVEN), model_log_ratio=np.stack([*ratios.values(), pairs.report * 0]))
     item = np.unique(pairs.item, return_inverse=True)[1]
     control = np.bincount(item, weights=pairs.control_logprob) / np.bincount(item)

@@ -79,6 +79,7 @@ def test_a_corpus_of_ones_own_is_one_file_and_what_is_missing_is_said(home: Path
         ("study: cloze_table", "study: system", r"unknown loader 'system'"),
         ("licence: CC0\n", "", r"mine.yaml, licence: has no value yet"),
         ("path: answers.csv", "path: other.csv", r"left out: mine.*other.csv"),
+        ("next_words", "odds", r"left out: mine.*cloze_table gave a cloze study; odds takes a comparison study"),
         (YAML, "- 3", r"mine.yaml: should have name, ability, study"),
         (YAML, "name: [", r"mine.yaml: is no YAML"),
     ],
@@ -86,8 +87,11 @@ def test_a_corpus_of_ones_own_is_one_file_and_what_is_missing_is_said(home: Path
 def test_a_wrong_entry_gets_one_line(home: Path, old: str, new: str, message: str) -> None:
     (home / "mine.yaml").write_text(YAML.replace(old, new), encoding="utf-8")
     if message.startswith("left out"):
-        (home / "other.yaml").write_text(YAML.replace("name: mine", "name: other"), encoding="utf-8")
-        result = sg.beside_people(corpora=["mine.yaml", "other.yaml"], models=ngrams(1), n_replicates=20)
+        (home / "right.yaml").write_text(YAML.replace("name: mine", "name: right"), encoding="utf-8")
+        result = sg.beside_people(
+            corpora=["mine.yaml", "right.yaml"], models=ngrams(1), players="gpt9", n_replicates=20
+        )
+        assert pd.Series(result.warnings).str.contains("no data set has words or log-probabilities of 'gpt9'").any()
         assert pd.Series(result.warnings).str.contains(message).any()
         return
     with pytest.raises(InputError, match=message):
