@@ -15,7 +15,7 @@ from shannon_game.experiments.boards.abilities import DEFINITIONS, BesidePeopleS
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.settings import Count, Settings, Text, settings_from
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 
 
 class CardScore(Settings):
@@ -149,7 +149,8 @@ def read_card(path: Path) -> Card:
 
 def known_scores(path: Path, card: Card) -> tuple[list[CardScore], list[str]]:
     """Scores of a card whose definition is ours, and notes on the others and on another version of the toolkit."""
-    kept, other = [], []
+    kept: list[CardScore] = []
+    other: list[CardScore] = []
     for score in card.scores:
         definition = DEFINITIONS.get((score.ability, score.score))
         (kept if definition is not None and definition.version == score.definition else other).append(score)
