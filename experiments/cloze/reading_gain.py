@@ -58,8 +58,8 @@ def reading_gain(
         Columns text_id (or document), word_num (from 1), surprisal_nats, such as the table words of :func:`surprisal`;
         with a column word, it is compared with the study's word.
     frequency : DataFrame, optional
-        The same of a unigram model, as control; None counts words in the study's own texts, which tells less of rare
-        words, so that surprisal gains more.
+        The same of a unigram model, as control. None takes the data set's own frequencies (MECO), else counts words in
+        the study's texts: few texts tell little of rare words, and surprisal gains up to three times as much.
     scale : str
         Times as they are (``ms``), or their natural logarithms (``log``).
     fastest, slowest : float, optional
@@ -142,7 +142,11 @@ def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.
         index = place_index(np.repeat(study["document"].to_numpy().astype(object), sizes), number)
         word = pd.Series([one for text in texts for one in text], index, dtype=object)
     given = {name: _nats(word, frame, name) for name, frame in frames.items()}
-    if frequency is None:
+    if frequency is None and "reading_unigram_nats" in study:
+        rows = place_index(study["reading_text"].to_numpy(), study["reading_word_num"].to_numpy())
+        known = pd.Series(study["reading_unigram_nats"].to_numpy(), rows)
+        given[_FREQUENCY] = known[~rows.duplicated()].reindex(word.index)
+    elif frequency is None:
         count = plain_words(word).map(plain_words(word).value_counts())
         given[_FREQUENCY] = -np.log(count / len(word))
     else:
@@ -158,7 +162,10 @@ def _nats(word: pd.Series[str], frame: pd.DataFrame, name: str) -> pd.Series[flo
         problem = f"has no {some_of(missing, 3)}; needed are text_id, word_num and surprisal_nats"
         raise InputError(problem, source=name, field="surprisal")
     rows = frame.assign(document=frame["text_id"], model=name)
-    found = scored_words(rows if "word" in rows else rows.assign(word="-"), None, "surprisal_nats")
+    try:
+        found = scored_words(rows if "word" in rows else rows.assign(word="-"), None, "surprisal_nats")
+    except InputError as error:
+        raise InputError(error.problem, source=name, field=error.field) from error
     if "word" in frame:
         both = found.word.index.intersection(word.index)
         said, there = plain_words(found.word[both]), plain_words(word[both])

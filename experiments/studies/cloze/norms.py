@@ -56,6 +56,8 @@ class Columns(Settings):
     text: str = ""
     time: str = ""
     participant: str = ""
+    unigram_bits: str = ""
+    """Surprisal of the word without its context, by its frequency in a large corpus."""
     where: Mapping[str, str] = {}
     """Only rows with these cells."""
 
@@ -93,9 +95,9 @@ class NormsSettings(Settings):
 def norms(settings: NormsSettings) -> xr.Dataset:
     r"""Load a public data set by name, and tell its licence and citation.
 
-    Reading times stand along ``reading`` (``reading_text``, ``reading_word_num``, ``reading_word``, ``reading_ms``, and
-    ``reading_participant`` where readers are told apart), where ``reading_times`` finds them. Nothing of the data is
-    part of this project.
+    Reading times stand along ``reading`` (``reading_text``, ``reading_word_num``, ``reading_word``, ``reading_ms``,
+    ``reading_participant`` where readers are told apart, and ``reading_unigram_nats`` where the file has frequencies),
+    where ``reading_times`` finds them. Nothing of the data is part of this project.
 
     Examples
     --------
@@ -250,7 +252,7 @@ def _whole(found: pd.DataFrame, name: str, source: _Source) -> pd.Series[int]:
 
 
 def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: str) -> xr.Dataset:
-    found = source.rows(columns, "word_num", "word", "time", "participant")
+    found = source.rows(columns, "word_num", "word", "time", "participant", "unigram_bits")
     known = ~found["word_num"].isin(_EMPTY) & ~found["time"].isin(_EMPTY)
     if n_lost := int((~known).sum()):
         source.notes.append(Note("readings without a word's number or a time (skipped words), left out", n_lost))
@@ -267,6 +269,9 @@ def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: s
         "reading_word": objects(found["word"].tolist()),
         "reading_ms": time.to_numpy(dtype=float),
     }
+    if columns.unigram_bits:
+        bits = pd.to_numeric(found["unigram_bits"], errors="coerce").replace(np.inf, np.nan)
+        arrays["reading_unigram_nats"] = bits.to_numpy(dtype=float) * np.log(2)
     if columns.participant:
         arrays["reading_participant"] = _numbered(found["participant"])
     source.notes.append(Note(f"reading times, {measure}", len(found)))
