@@ -80,7 +80,7 @@ class NormsSettings(Settings):
     """Settings of :func:`norms`."""
 
     data: str | None = None
-    """Which data set; needed. `docs/reading_times.md` has the list."""
+    """Which data set; needed. An unknown name lists them all."""
     form: Literal["texts", "cloze"] | None = None
     """As texts, on which models are scored, or as people's next words; null: texts where there are any."""
     measure: str | None = None
