@@ -28,7 +28,7 @@ from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.documents.reading_gain import held_out_densities, reader_slope, text_folds
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
-from shannon_game.estimators.messages import Ask, Load, Set
+from shannon_game.estimators.messages import Ask, Set
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
@@ -161,11 +161,6 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     ``gains.csv`` every pair of players, ``items.csv`` every word.
     """
     words, warnings = _words(study, settings)
-    if settings.times is None and "reading_ms" not in study:
-        needed = (
-            f"is needed: {Set('experiment.times', 'FILE')}, with text_id, word_num, time; {Load('norms')} has times"
-        )
-        raise InputError(needed, field=Set("experiment.times"))
     has_ids = "item_id" in study and settings.columns.context_id is None
     rows, controls, notes = (
         own_times(study)

@@ -54,15 +54,6 @@ def test_gains_of_means_are_those_of_least_squares_text_by_text() -> None:
     assert all(len(set(text_folds(its["text"])[its["text"] == one])) == 1 for one in range(12))
 
 
-def test_gains_of_readers_are_those_of_the_distribution_written_out() -> None:
-    its = simulated(1, n_texts=3, n_words=8, n_readers=6)
-    args = text_folds(its["text"]), its["reader"], its["word"]
-    columns = [its["controls"]["length"]]
-    for added, slope in (({}, None), ({"nats": its["nats"]}, 1)):
-        expected = oracle.of_readers(its["value"], [*columns, *added.values()], *args, slope)
-        np.testing.assert_allclose(densities(its, added), expected, atol=2e-4)
-
-
 def test_intervals_of_means_hold_the_gain_that_is_true() -> None:
     """Of 300 intervals of 90%, 84.8% to 95.2% hold it (3 standard errors); shuffled surprisal gains nothing."""
     hits, shuffled = [], []
