@@ -73,7 +73,6 @@ class ReadingGain(Result):
 def text_folds(text: ArrayLike) -> NDArray[np.int64]:
     """Part of every time, 10 at most; texts stay whole."""
     code = codes(text, "text", np.size(text))
-    # in the order of the rows
     place = np.argsort(np.argsort(np.unique(code, return_index=True)[1]))
     found: NDArray[np.int64] = place[code] % min(_FOLDS, place.size)
     return found
@@ -81,13 +80,9 @@ def text_folds(text: ArrayLike) -> NDArray[np.int64]:
 
 def reader_slope(columns: Mapping[str, ArrayLike], reader: ArrayLike | None) -> str | None:
     """First column, if readers have times enough for slopes of their own."""
-    if (
-        reader is None
-        or not columns
-        or np.size(reader) < _TIMES_FOR_SLOPE * (codes(reader, "reader", np.size(reader)).max() + 1)
-    ):
+    if reader is None or np.size(reader) < _TIMES_FOR_SLOPE * np.unique(reader).size:
         return None
-    return next(iter(columns))
+    return next(iter(columns), None)
 
 
 def held_out_densities(
@@ -125,8 +120,7 @@ def gain_over_texts(
     new, old = answer_numbers(density, "density"), answer_numbers(baseline, "baseline")
     if new.shape != old.shape:
         raise InputError(f"has shape {old.shape}, `density` has {new.shape}", field="baseline")
-    names, code = np.unique(np.asarray(text, dtype=str), return_inverse=True)
-    codes(text, "text", new.size)
+    names, code = np.unique(np.asarray(text, dtype=str)), codes(np.asarray(text, dtype=str), "text", new.size)
     total, n = np.bincount(code, weights=new - old), np.bincount(code)
     mean, half = _mean_and_half(total, n, probability)
     people, times = np.zeros((2, names.size)) if ceiling is None else ceiling
@@ -181,11 +175,10 @@ def people_ceiling(
 ) -> tuple[FloatArray, FloatArray]:
     """Sum of gains and number of times of each text, where half of the readers predict the other half.
 
-    `word` numbers the words, and `before` has the numbers of each word itself and of those before it, shape (lag,
-    word), -1 where there is none. `done` is told how many of the splits are done.
+    `before` has the numbers of each word itself and of those before it, shape (lag, word), -1 where there is none.
     """
     y = answer_numbers(values, "values")
-    who, of_text = codes(reader, "reader", y.size), codes(text, "text", y.size)
+    who, of_text = codes(reader, "reader", y.size), codes(np.asarray(text, dtype=str), "text", y.size)
     which, previous = np.asarray(word, dtype=np.intp), np.asarray(before).astype(np.intp)
     n_readers, n_texts = int(who.max()) + 1, int(of_text.max()) + 1
     total, n = np.zeros(n_texts), np.zeros(n_texts)

@@ -56,14 +56,12 @@ def reading_gain(
     frequency : DataFrame, optional
         The same of a unigram model, as control. None takes the data set's own frequencies (MECO), else counts words in
         the study's texts: few texts tell little of rare words, and surprisal gains up to three times as much.
-    scale : str
-        Times as they are (``ms``), or their natural logarithms (``log``).
-    fastest, slowest, spillover
+    scale, fastest, slowest, spillover
         As in :func:`reading_times`.
     n_splits, seed : int
         Random halves of the readers for the ceiling; 0 leaves it out.
     probability : float
-        Probability inside the interval.
+        Inside the interval.
 
     Returns
     -------
@@ -121,9 +119,7 @@ def reading_gain(
 def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.DataFrame | None) -> Words:
     """Words of the study with the surprisal of every model, and how rare they are."""
     if study.attrs[KIND] == "cloze":
-        word = pd.Series(
-            study["target_word"].to_numpy().astype(str), study_index(study, by_context=False), dtype=object
-        )
+        word = pd.Series(study["target_word"].astype(str), study_index(study, by_context=False), dtype=object)
     else:
         texts = [text.split() for text in study["text"].to_numpy().tolist()]
         sizes = [len(text) for text in texts]
@@ -148,8 +144,7 @@ def _nats(word: pd.Series[str], frame: pd.DataFrame, name: str) -> pd.Series[flo
     if "text_id" not in frame and "document" in frame:
         frame = frame.rename(columns={"document": "text_id"})
     if missing := [column for column in ("text_id", "word_num", "surprisal_nats") if column not in frame]:
-        problem = f"has no {some_of(missing, 3)}; needed are text_id, word_num and surprisal_nats"
-        raise InputError(problem, source=name, field="surprisal")
+        raise InputError(f"is needed; the columns are {some_of([*map(str, frame)], 9)}", source=name, field=missing[0])
     rows = frame.assign(document=frame["text_id"], model=name)
     try:
         found = scored_words(rows if "word" in rows else rows.assign(word="-"), None, "surprisal_nats")
@@ -159,15 +154,12 @@ def _nats(word: pd.Series[str], frame: pd.DataFrame, name: str) -> pd.Series[flo
         both = found.word.index.intersection(word.index)
         said, there = plain_words(found.word[both]), plain_words(word[both])
         if (other := (said != there) & (said != "") & (there != "")).any():
-            (text, number), n = other.index[int(np.argmax(other.to_numpy()))], int(other.sum())
-            problem = f"has {found.word[(text, number)]!r} as word {number} of text {text!r}, the study has "
-            problem += f"{word[(text, number)]!r} ({n:,} of {len(both):,} words differ); score the study's own texts"
-            raise InputError(problem, source=name, field="word")
+            at = other.idxmax()
+            problem = f"word {at[1]} of text {at[0]!r} is {found.word[at]!r}, but {word[at]!r} in the study; "
+            raise InputError(f"{problem}{int(other.sum()):,} of {len(both):,} words differ", source=name, field="word")
     values = found.surprisal[name].reindex(word.index)
     if not values.notna().any():
-        its, own = found.word.index[0], word.index[0]
-        problem = (
-            f"has no word of the study: its first is word {its[1]} of text {its[0]!r}, the study has word {own[1]}"
-        )
-        raise InputError(f"{problem} of text {own[0]!r}", source=name, field="text_id")
+        (text, number), own = found.word.index[0], word.index[0]
+        problem = f"has no surprisal of a word of the study, such as word {own[1]} of text {own[0]!r}; its first is "
+        raise InputError(f"{problem}word {number} of text {text!r}", source=name, field="text_id")
     return values
