@@ -121,7 +121,8 @@ def gain_over_texts(
     if new.shape != old.shape:
         raise InputError(f"has shape {old.shape}, `density` has {new.shape}", field="baseline")
     names, code = np.unique(np.asarray(text, dtype=str)), codes(np.asarray(text, dtype=str), "text", new.size)
-    total, n = np.bincount(code, weights=new - old), np.bincount(code)
+    total: FloatArray = np.bincount(code, weights=new - old).astype(float)
+    n = np.bincount(code)
     mean, half = _mean_and_half(total, n, probability)
     people, times = np.zeros((2, names.size)) if ceiling is None else ceiling
     return ReadingGain(

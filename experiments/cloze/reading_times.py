@@ -147,8 +147,8 @@ class RegressionData:
     def held_out(self, *players: str) -> FloatArray:
         """Log-density of every time under regressions on the other texts, in nats."""
         added = {name: its for player in players for name, its in self.own[player].items()}
-        of = {"text": pd.factorize(self.text)[0], "reader": self.reader, "word": self.word}
-        return held_out_densities(self.value, self.controls, added, **of)
+        text = pd.factorize(self.text)[0]
+        return held_out_densities(self.value, self.controls, added, text=text, reader=self.reader, word=self.word)
 
 
 @experiment(ReadingTimesSettings, row=ReadingTimesRow)
