@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -107,7 +107,7 @@ def reading_gain(
         of = {"text": data.text, "reader": data.reader, "word": data.word, "before": np.nan_to_num(before, nan=-1)}
         with stage("halves of the readers", n_splits) as show:
             ceiling = people_ceiling(data.value, data.controls, **of, n_splits=n_splits, seed=seed, done=show)
-    given = {"n_readers": n_readers, "ceiling": ceiling, "probability": probability}
+    given: dict[str, Any] = {"n_readers": n_readers, "ceiling": ceiling, "probability": probability}
     with stage("regressions on other texts", 1 + len(frames)) as show:
         baseline = data.held_out()
         for at, name in enumerate(frames, start=1):
@@ -133,7 +133,7 @@ def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.
         given[_FREQUENCY] = known[~rows.duplicated()].reindex(word.index)
     elif frequency is None:
         count = plain_words(word).map(plain_words(word).value_counts())
-        given[_FREQUENCY] = -np.log(count / len(word))
+        given[_FREQUENCY] = pd.Series(-np.log(count / len(word)), word.index)
     else:
         given[_FREQUENCY] = _nats(word, frequency, "frequency")
     return Words(word, pd.DataFrame(given))
@@ -152,14 +152,18 @@ def _nats(word: pd.Series[str], frame: pd.DataFrame, name: str) -> pd.Series[flo
         raise InputError(error.problem, source=name, field=error.field) from error
     if "word" in frame:
         both = found.word.index.intersection(word.index)
-        said, there = plain_words(found.word[both]), plain_words(word[both])
+        given, own = found.word[both], word[both]
+        said, there = (plain_words(its).to_numpy() for its in (given, own))
         if (other := (said != there) & (said != "") & (there != "")).any():
-            at = other.idxmax()
-            problem = f"word {at[1]} of text {at[0]!r} is {found.word[at]!r}, but {word[at]!r} in the study; "
+            at = int(np.argmax(other))
+            text, number = both[at]
+            problem = f"word {number} of text {text!r} is {given.iloc[at]!r}, but {own.iloc[at]!r} in the study; "
             raise InputError(f"{problem}{int(other.sum()):,} of {len(both):,} words differ", source=name, field="word")
     values = found.surprisal[name].reindex(word.index)
     if not values.notna().any():
-        (text, number), own = found.word.index[0], word.index[0]
-        problem = f"has no surprisal of a word of the study, such as word {own[1]} of text {own[0]!r}; its first is "
+        (text, number), first = found.word.index[0], word.index[0]
+        problem = (
+            f"has no surprisal of a word of the study, such as word {first[1]} of text {first[0]!r}; its first is "
+        )
         raise InputError(f"{problem}word {number} of text {text!r}", source=name, field="text_id")
     return values
