@@ -342,7 +342,8 @@ def _bianchi(source: _Source) -> xr.Dataset:
         with _opened(source.path(story), story) as stream:
             text = stream.read().split()
         its = found[found["story"] == str(at)]
-        place, bare = [], [_bare(one) for one in text]
+        place: list[int] = []
+        bare = [_bare(one) for one in text]
         for one in map(_bare, its["word"]):
             at_least = place[-1] + 1 if place else 0
             if one not in bare[at_least:]:
