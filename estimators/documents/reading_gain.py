@@ -32,11 +32,8 @@ from shannon_game.estimators.documents.corpus import unit_loss
 from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError
 
-_FOLDS = 10
-# fewer times a reader leave no slope of their own
-_TIMES_FOR_SLOPE = 5
-# readers of whom two halves can each have random effects
-_READERS_FOR_HALVES = 4
+# fewer times a reader leave no slope of their own, and fewer readers no halves with random effects
+_FOLDS, _TIMES_FOR_SLOPE, _READERS_FOR_HALVES = 10, 5, 4
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,11 +82,10 @@ def reader_slope(columns: Mapping[str, ArrayLike], reader: ArrayLike | None) -> 
     return next(iter(columns), None)
 
 
-def held_out_densities(
+def held_out_densities(  # noqa: PLR0917 - as held_out_loglik, with texts for parts
     values: ArrayLike,
     controls: Mapping[str, ArrayLike],
     added: Mapping[str, ArrayLike],
-    *,
     text: ArrayLike,
     reader: ArrayLike | None = None,
     word: ArrayLike | None = None,
@@ -198,11 +194,10 @@ def people_ceiling(
         kept = theirs & np.isfinite(people).all(axis=0)
         if np.unique(of_text[kept]).size < 2:
             continue
-        cut = {name: np.asarray(column)[kept] for name, column in controls.items()}
-        cut = {name: column for name, column in cut.items() if np.ptp(column) > 0}
+        cut = {name: its for name, column in controls.items() if np.ptp(its := np.asarray(column)[kept]) > 0}
         added = {f"mean time, {lag} before": row[kept] for lag, row in enumerate(people)}
-        of = {"text": of_text[kept], "reader": who[kept], "word": which[kept]}
-        gain = held_out_densities(y[kept], cut, added, **of) - held_out_densities(y[kept], cut, {}, **of)
+        of = of_text[kept], who[kept], which[kept]
+        gain = held_out_densities(y[kept], cut, added, *of) - held_out_densities(y[kept], cut, {}, *of)
         total += np.bincount(of_text[kept], weights=gain, minlength=n_texts)
         n += np.bincount(of_text[kept], minlength=n_texts)
         if done is not None:

@@ -130,15 +130,15 @@ class RegressionData:
 
     def slope(self, *players: str) -> str | None:
         """Column with a slope of every reader's own, where there are times enough."""
-        return reader_slope({name: () for player in players for name in self.own[player]}, self.reader)
+        return reader_slope(self.surprisal(*players), self.reader)
 
-    def columns(self, *players: str) -> dict[str, FloatArray]:
-        """Controls, and surprisal of the players."""
-        return {**self.controls, **{name: its for player in players for name, its in self.own[player].items()}}
+    def surprisal(self, *players: str) -> dict[str, FloatArray]:
+        """Columns of the players."""
+        return {name: its for player in players for name, its in self.own[player].items()}
 
     def fit(self, *players: str, probability: float = 0.9) -> ClusteredRegression | MixedRegression:
         """Mixed-effects regression, or of means least squares."""
-        its = self.columns(*players)
+        its = {**self.controls, **self.surprisal(*players)}
         if self.reader is None:
             return clustered_regression(self.value, its, self.text, probability=probability)
         slope = self.slope(*players)
@@ -146,9 +146,8 @@ class RegressionData:
 
     def held_out(self, *players: str) -> FloatArray:
         """Log-density of every time under regressions on the other texts, in nats."""
-        added = {name: its for player in players for name, its in self.own[player].items()}
-        text = pd.factorize(self.text)[0]
-        return held_out_densities(self.value, self.controls, added, text=text, reader=self.reader, word=self.word)
+        of = pd.factorize(self.text)[0], self.reader, self.word
+        return held_out_densities(self.value, self.controls, self.surprisal(*players), *of)
 
 
 @experiment(ReadingTimesSettings, row=ReadingTimesRow)

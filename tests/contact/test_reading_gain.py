@@ -98,7 +98,11 @@ def test_models_of_a_subset_are_compared_on_the_words_of_both(study: xr.Dataset,
     less = less[less["text_id"] != "t5"]
     found = reading_gain(study, {"whole": surprisal, "less": less}, n_splits=0)
     assert found["whole"].texts.tolist() == found["less"].texts.tolist() == NAMES[:5]
-    assert gain_difference(found["whole"], found["less"])[1] > 0
+    mean, lower, _ = gain_difference(found["whole"], found["less"])
+    assert lower > 0
+    assert mean == pytest.approx(found["whole"].gain_nats_per_word - found["less"].gain_nats_per_word, abs=1e-12)
+    with pytest.raises(InputError, match="other: is of other times"):
+        gain_difference(found["whole"], reading_gain(study, surprisal, n_splits=0))
     # a table of +exp=surprisal has both models, and documents
     table = pd.concat([surprisal.assign(model="whole"), less.assign(model="less")])
     same = reading_gain(study, table.rename(columns={"text_id": "document"}), n_splits=0)
