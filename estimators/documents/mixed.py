@@ -78,17 +78,12 @@ class _Products:
     n_readers: int
     n_effects: int
 
-    def without_words(self, tau: float) -> FloatArray:
-        """Cross-products once the words' intercepts are integrated out."""
-        shrink = tau**2 / (1 + tau**2 * self.n_word)
-        products: FloatArray = self.gram - (self.by_word * shrink) @ self.by_word.T
-        return products
-
-    def eliminator(self) -> Callable[[float], FloatArray]:
-        """`without_words` for many calls, in which words with as many values share a cross-product."""
+    def without_words(self) -> Callable[[float], FloatArray]:
+        """Cross-products once words' intercepts of a given standard deviation are integrated out."""
         counts, which = np.unique(self.n_word, return_inverse=True)
         if not 0 < counts.size <= min(_COUNTS, self.n_word.size / 4):
-            return self.without_words
+            return lambda tau: self.gram - (self.by_word * (tau**2 / (1 + tau**2 * self.n_word))) @ self.by_word.T
+        # words with as many values share one
         parts = [self.by_word[:, which == at] for at in range(counts.size)]
         shared = np.stack([part @ part.T for part in parts])
         return lambda tau: self.gram - np.tensordot(tau**2 / (1 + tau**2 * counts), shared, axes=1)
@@ -133,10 +128,9 @@ def mixed_regression(
     (('intercept', 'x'), 1.99)
     """
     design = _Design.of(values, columns, reader, word, slope)
-    theta = design.fit()
+    theta, products = design.fit()
     tau, factor = design.unpacked(theta)
-    products = design.products(np.ones(design.y.size, dtype=bool))
-    found = _solve(products, products.without_words(tau), tau, factor)
+    found = _solve(products, products.without_words()(tau), tau, factor)
     back = np.eye(design.x.shape[1])
     back[0, 1:] = -design.mean / design.scale
     back[1:, 1:] = np.diag(1 / design.scale)
@@ -184,7 +178,7 @@ def held_out_loglik(
         design = _Design.of(values, columns, np.zeros(x.size), np.zeros(x.size), None)
         return _each_fold(codes(fold, "fold", x.size), design, _least_squares)
     design = _Design.of(values, columns, reader, word, slope)
-    theta, whole = design.fit(), design.products(np.ones(x.size, dtype=bool))
+    theta, whole = design.fit()
     return _each_fold(codes(fold, "fold", x.size), design, lambda its, out: _mixed(its, out, theta, whole))
 
 
@@ -251,12 +245,12 @@ class _Design:
         factor[np.tril_indices(len(factor))] = theta[1:]
         return (float(theta[0]) if self.has_words else 0.0), factor
 
-    def fit(self) -> FloatArray:
-        """Standard deviations with the largest restricted likelihood."""
+    def fit(self) -> tuple[FloatArray, _Products]:
+        """Standard deviations with the largest restricted likelihood, and the cross-products."""
         if (n_readers := int(self.reader.max()) + 1) < 2:
             raise InputError(f"has {n_readers} reader; two are needed for effects of readers", field="reader")
         products = self.products(np.ones(self.y.size, dtype=bool))
-        left = lru_cache(maxsize=2)(products.eliminator())
+        left = lru_cache(maxsize=2)(products.without_words())
 
         def criterion(theta: FloatArray) -> float:
             tau, factor = self.unpacked(unit * theta)
@@ -277,7 +271,7 @@ class _Design:
             bounds=list(zip(lowest, [np.inf] * lowest.size, strict=True)),
             options={"eps": 1e-6, "ftol": 1e-13, "maxiter": 200},
         )
-        return unit * np.asarray(found.x, dtype=float)
+        return unit * np.asarray(found.x, dtype=float), products
 
 
 def _solve(products: _Products, left: FloatArray, tau: float, factor: FloatArray) -> _Solved:
@@ -346,7 +340,7 @@ def _mixed(
 ) -> tuple[FloatArray, FloatArray]:
     tau, factor = design.unpacked(theta)
     products = whole.minus(design.products(out))
-    found = _solve(products, products.without_words(tau), tau, factor)
+    found = _solve(products, products.without_words()(tau), tau, factor)
     reader, z = design.reader[out], design.z[out]
     mean = design.x[out] @ found.beta + (z * found.effects.T[reader]).sum(axis=1)
     of_readers = np.einsum("ne,nef,nf->n", z, found.spread[reader], z)

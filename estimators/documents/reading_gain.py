@@ -1,22 +1,20 @@
 r"""How much better reading times are predicted with surprisal than without it, in texts that were left out.
 
-For times :math:`y_i`, controls :math:`x_i` (length, log frequency and place) and surprisal :math:`s_i`, both of the
-word and of the words before it, and :math:`k(i)` the part of the texts that holds time :math:`i`,
+For times :math:`y_i`, controls :math:`x_i` and surprisal :math:`s_i`, of the word and of words before it, and
+:math:`k(i)` the part of the texts that holds time :math:`i`,
 
 .. math::
 
     \Delta = \frac{1}{N} \sum_{i=1}^N \Big[ \ln p\big(y_i \mid x_i, s_i, \hat\theta_{-k(i)}\big)
              - \ln p\big(y_i \mid x_i, \hat\theta^0_{-k(i)}\big) \Big]
 
-in nats per time: per word read, or per word where times are means over readers. The densities are normal, of least
-squares or of :func:`~shannon_game.estimators.documents.mixed_regression`, under which readers are known and words are
-new (:func:`~shannon_game.estimators.documents.mixed.held_out_loglik`). Sources: Goodkind and Bicknell (2018),
-Predictive power of word surprisal for reading times is a linear function of language model quality, who compare
+in nats per time: per word read, or per word where times are means. Densities are those of
+:func:`~shannon_game.estimators.documents.mixed.held_out_loglik`. Sources: Goodkind and Bicknell (2018), who compare
 likelihoods of the same times; Wilcox, Gauthier, Hu, Qian and Levy (2020) and Wilcox, Pimentel, Meister, Cotterell and
-Levy (2023), who hold times out. Here whole texts are held out, since words of one text share their topic and place.
+Levy (2023), who hold times out. Here whole texts are held out, since words of a text share their topic.
 
-The ceiling is what people know: a random half of the readers has its mean time of each word in the place of surprisal,
-and predicts the times of the other half, which has as many readers. Noise in these means makes it a lower bound.
+The ceiling is what people know: the mean times of a random half of the readers, in the place of surprisal, predict the
+other half, which has as many readers. Noise in these means makes it a lower bound.
 """
 
 from __future__ import annotations
@@ -34,11 +32,8 @@ from shannon_game.estimators.documents.corpus import unit_loss
 from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError
 
-_FOLDS = 10
-# fewer times a reader leave no slope of their own
-_TIMES_FOR_SLOPE = 5
-# readers of whom two halves can each have random effects
-_READERS_FOR_HALVES = 4
+# fewer times a reader leave no slope of their own, and fewer readers no halves with random effects
+_FOLDS, _TIMES_FOR_SLOPE, _READERS_FOR_HALVES = 10, 5, 4
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,13 +46,12 @@ class ReadingGain(Result):
         Nats per time: per word and reader, or per word where times are means.
     lower, upper : float
         Texts are what was sampled; the readers are those of the corpus.
-    texts, gains_by_text, words_by_text : array, shape (text,)
-        Names, mean gain in nats, and number of times.
+    texts, gains_by_text, words_by_text, ceilings_by_text : array, shape (text,)
+        Names, mean gain in nats, number of times, and ceiling of each text.
     n_readers : int
         0 where times are means.
     ceiling : float
         Gain of the mean times of another half of the readers; NaN with fewer than 4 readers, or means.
-    ceilings_by_text : array, shape (text,)
     """
 
     made_by = "reading_gain"
@@ -76,7 +70,6 @@ class ReadingGain(Result):
 def text_folds(text: ArrayLike) -> NDArray[np.int64]:
     """Part of every time, 10 at most; texts stay whole."""
     code = codes(text, "text", np.size(text))
-    # in the order of the rows
     place = np.argsort(np.argsort(np.unique(code, return_index=True)[1]))
     found: NDArray[np.int64] = place[code] % min(_FOLDS, place.size)
     return found
@@ -84,20 +77,15 @@ def text_folds(text: ArrayLike) -> NDArray[np.int64]:
 
 def reader_slope(columns: Mapping[str, ArrayLike], reader: ArrayLike | None) -> str | None:
     """First column, if readers have times enough for slopes of their own."""
-    if (
-        reader is None
-        or not columns
-        or np.size(reader) < _TIMES_FOR_SLOPE * (codes(reader, "reader", np.size(reader)).max() + 1)
-    ):
+    if reader is None or np.size(reader) < _TIMES_FOR_SLOPE * np.unique(reader).size:
         return None
-    return next(iter(columns))
+    return next(iter(columns), None)
 
 
-def held_out_densities(
+def held_out_densities(  # noqa: PLR0917 - as held_out_loglik, with texts for parts
     values: ArrayLike,
     controls: Mapping[str, ArrayLike],
     added: Mapping[str, ArrayLike],
-    *,
     text: ArrayLike,
     reader: ArrayLike | None = None,
     word: ArrayLike | None = None,
@@ -128,13 +116,11 @@ def gain_over_texts(
     new, old = answer_numbers(density, "density"), answer_numbers(baseline, "baseline")
     if new.shape != old.shape:
         raise InputError(f"has shape {old.shape}, `density` has {new.shape}", field="baseline")
-    names, code = np.unique(np.asarray(text, dtype=str), return_inverse=True)
-    codes(text, "text", new.size)
-    total, n = np.bincount(code, weights=new - old), np.bincount(code)
+    names, code = np.unique(np.asarray(text, dtype=str)), codes(np.asarray(text, dtype=str), "text", new.size)
+    total: FloatArray = np.bincount(code, weights=new - old).astype(float)
+    n = np.bincount(code)
     mean, half = _mean_and_half(total, n, probability)
-    people, times = ceiling if ceiling is not None else (np.zeros(names.size), np.zeros(names.size))
-    with np.errstate(invalid="ignore"):
-        by_text = people / np.where(times > 0, times, np.nan)
+    people, times = np.zeros((2, names.size)) if ceiling is None else ceiling
     return ReadingGain(
         gain_nats_per_word=mean,
         lower=mean - half,
@@ -144,7 +130,7 @@ def gain_over_texts(
         words_by_text=n,
         n_readers=n_readers,
         ceiling=float(people.sum() / times.sum()) if times.sum() else float("nan"),
-        ceilings_by_text=by_text,
+        ceilings_by_text=people / np.where(times > 0, times, np.nan),
     )
 
 
@@ -160,10 +146,8 @@ def gain_difference(one: ReadingGain, other: ReadingGain, *, probability: float 
     [0.167, 0.026, 0.307]
     """
     ReadingGain.require(one=one, other=other)
-    same = one.texts.tolist() == other.texts.tolist() and (one.words_by_text == other.words_by_text).all()
-    if not same:
-        problem = "is of other times; give both models to one call of reading_gain, which cuts them to the same words"
-        raise InputError(problem, field="other")
+    if one.texts.tolist() != other.texts.tolist() or one.words_by_text.tolist() != other.words_by_text.tolist():
+        raise InputError("is of other times; give both models to one call of reading_gain", field="other")
     n = one.words_by_text
     mean, half = _mean_and_half((one.gains_by_text - other.gains_by_text) * n, n, probability)
     return mean, mean - half, mean + half
@@ -181,19 +165,18 @@ def people_ceiling(
     text: ArrayLike,
     reader: ArrayLike,
     word: ArrayLike,
-    before: NDArray[np.intp],
+    before: ArrayLike,
     n_splits: int,
     seed: int = 0,
     done: Callable[[int], None] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Sum of gains and number of times of each text, where half of the readers predict the other half.
 
-    `word` numbers the words, and `before` has the numbers of each word itself and of those before it, shape (lag,
-    word), -1 where there is none. `done` is told how many of the splits are done.
+    `before` has the numbers of each word itself and of those before it, shape (lag, word), -1 where there is none.
     """
     y = answer_numbers(values, "values")
-    who, of_text = codes(reader, "reader", y.size), codes(text, "text", y.size)
-    which = np.asarray(word, dtype=np.intp)
+    who, of_text = codes(reader, "reader", y.size), codes(np.asarray(text, dtype=str), "text", y.size)
+    which, previous = np.asarray(word, dtype=np.intp), np.asarray(before).astype(np.intp)
     n_readers, n_texts = int(who.max()) + 1, int(of_text.max()) + 1
     total, n = np.zeros(n_texts), np.zeros(n_texts)
     if n_readers < _READERS_FOR_HALVES:
@@ -204,18 +187,17 @@ def people_ceiling(
     for split in range(n_splits):
         order, size = rng.permutation(n_readers), n_readers // 2
         mine, theirs = (np.isin(who, half) for half in (order[:size], order[size : 2 * size]))
-        sums = np.bincount(which[mine], weights=(y - level)[mine], minlength=before.shape[1])
-        times = np.bincount(which[mine], minlength=before.shape[1])
+        sums = np.bincount(which[mine], weights=(y - level)[mine], minlength=previous.shape[1])
+        times = np.bincount(which[mine], minlength=previous.shape[1])
         mean = np.append(sums / np.where(times > 0, times, np.nan), np.nan)
-        people = mean[before[:, which]]
+        people = mean[previous[:, which]]
         kept = theirs & np.isfinite(people).all(axis=0)
         if np.unique(of_text[kept]).size < 2:
             continue
-        cut = {name: np.asarray(column)[kept] for name, column in controls.items()}
-        cut = {name: column for name, column in cut.items() if np.ptp(column) > 0}
+        cut = {name: its for name, column in controls.items() if np.ptp(its := np.asarray(column)[kept]) > 0}
         added = {f"mean time, {lag} before": row[kept] for lag, row in enumerate(people)}
-        of = {"text": of_text[kept], "reader": who[kept], "word": which[kept]}
-        gain = held_out_densities(y[kept], cut, added, **of) - held_out_densities(y[kept], cut, {}, **of)
+        of = of_text[kept], who[kept], which[kept]
+        gain = held_out_densities(y[kept], cut, added, *of) - held_out_densities(y[kept], cut, {}, *of)
         total += np.bincount(of_text[kept], weights=gain, minlength=n_texts)
         n += np.bincount(of_text[kept], minlength=n_texts)
         if done is not None:

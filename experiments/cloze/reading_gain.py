@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents.reading_gain import ReadingGain, gain_over_texts, people_ceiling
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.messages import Load
 from shannon_game.estimators.schema import KIND
-from shannon_game.experiments.cloze.reading_times import ReadingTimesSettings, RegressionData, regression_data
+from shannon_game.experiments.cloze.reading_times import ReadingTimesSettings, regression_data
 from shannon_game.experiments.cloze.reading_words import (
     Words,
     joined,
@@ -46,30 +44,24 @@ def reading_gain(
 ) -> ReadingGain | dict[str, ReadingGain]:
     """Compute the gain of surprisal in held-out log-likelihood of a study's reading times, and people's ceiling.
 
-    The regression has length, frequency and place as controls, each text is predicted from others, and readers have
-    intercepts and slopes (:mod:`formula <shannon_game.estimators.documents.reading_gain>`). Times of zero, which are
-    words that were skipped, and words without surprisal of every model are left out.
+    Controls are length, frequency and place (:mod:`formula <shannon_game.estimators.documents.reading_gain>`). Times of
+    zero (skipped words) and words without surprisal of every model are left out.
 
     Parameters
     ----------
     study : Dataset
         Texts or cloze study with reading times, as :func:`norms` gives it.
     surprisal : DataFrame, or mapping of a model's name to one
-        Columns text_id (or document), word_num (from 1), surprisal_nats, such as the table words of :func:`surprisal`;
-        with a column word, it is compared with the study's word.
+        Columns text_id (or document), word_num (from 1), surprisal_nats and perhaps word, which should be the study's.
     frequency : DataFrame, optional
-        The same of a unigram model, as control; None counts words in the study's own texts, which tells less of rare
-        words, so that surprisal gains more.
-    scale : str
-        Times as they are (``ms``), or their natural logarithms (``log``).
-    fastest, slowest : float, optional
-        Shorter and longer times (ms) are left out.
-    spillover : int
-        Words before whose surprisal, length and frequency are predictors too, 3 at most.
-    n_splits : int
+        The same of a unigram model, as control. None takes the data set's own frequencies (MECO), else counts words in
+        the study's texts: few texts tell little of rare words, and surprisal gains up to three times as much.
+    scale, fastest, slowest, spillover
+        As in :func:`reading_times`.
+    n_splits, seed : int
         Random halves of the readers for the ceiling; 0 leaves it out.
     probability : float
-        Probability inside the interval.
+        Inside the interval.
 
     Returns
     -------
@@ -87,13 +79,12 @@ def reading_gain(
     >>> import pandas as pd
     >>> from shannon_game import reading_gain, text_study
     >>> rng = np.random.default_rng(0)
-    >>> texts = [" ".join("a" * n for n in rng.integers(1, 9, 40)) for text in range(6)]
-    >>> study = text_study(pd.DataFrame({"id": list("abcdef"), "text": texts}), id_field="id")
     >>> words = pd.DataFrame({"text_id": np.repeat(list("abcdef"), 40), "word_num": np.tile(np.arange(1, 41), 6)})
-    >>> words["surprisal_nats"] = rng.gamma(2, 2, 240)
-    >>> ms = 300 + 20 * words["surprisal_nats"] + rng.normal(0, 40, 240)
-    >>> times = {"reading_text": words["text_id"], "reading_word_num": words["word_num"], "reading_ms": ms}
-    >>> study = study.assign({name: ("reading", values.to_numpy()) for name, values in times.items()})
+    >>> words = words.assign(word=["a" * n for n in rng.integers(1, 9, 240)], surprisal_nats=rng.gamma(2, 2, 240))
+    >>> texts = words.groupby("text_id")["word"].agg(" ".join).reset_index()
+    >>> times = words.assign(text=words["text_id"], ms=300 + 20 * words["surprisal_nats"] + rng.normal(0, 40, 240))
+    >>> times = {f"reading_{name}": ("reading", times[name]) for name in ("text", "word_num", "ms")}
+    >>> study = text_study(texts, text_field="word", id_field="text_id").assign(times)
     >>> found = reading_gain(study, words)
     >>> bool(found.lower > 0), found.texts.size, found.n_readers
     (True, 6, 0)
@@ -101,40 +92,34 @@ def reading_gain(
     if isinstance(surprisal, pd.DataFrame) and "model" in surprisal and len(set(surprisal["model"])) > 1:
         surprisal = {str(name): rows for name, rows in surprisal.groupby("model", sort=False)}
     frames = surprisal if isinstance(surprisal, Mapping) else {_ALONE: surprisal}
-    settings = ReadingTimesSettings(
-        scale=scale, fastest=fastest, slowest=slowest, spillover=spillover, baseline=(_FREQUENCY,), interval=probability
-    )
+    settings = ReadingTimesSettings(scale=scale, spillover=spillover, baseline=(_FREQUENCY,))
     words = _words(study, frames, frequency)
-    data = _data(study, words, settings)
-    by_reader = data.reader is not None
-    given = {"n_readers": len(set(data.reader.tolist())) if by_reader else 0, "probability": probability}
-    ceiling = _ceiling(words, data, spillover, n_splits, seed) if by_reader and n_splits else None
-    found = {}
+    rows, controls, _ = own_times(study)
+    times = joined(words, rows, controls, limits=(fastest, slowest), source=study.attrs.get("name"))
+    data = regression_data(words, times, settings)
+    for why, n in data.left_out.items():
+        if n:
+            say(f"reading_gain: {n:,} {why}; left out")
+    found, ceiling, n_readers = {}, None, 0 if data.reader is None else len(set(data.reader.tolist()))
+    if data.reader is not None and n_splits:
+        number = pd.Series(np.arange(len(words.word)), words.word.index)
+        before = np.array([words.before(number, n) for n in range(spillover + 1)])
+        of = {"text": data.text, "reader": data.reader, "word": data.word, "before": np.nan_to_num(before, nan=-1)}
+        with stage("halves of the readers", n_splits) as show:
+            ceiling = people_ceiling(data.value, data.controls, **of, n_splits=n_splits, seed=seed, done=show)
+    given: dict[str, Any] = {"n_readers": n_readers, "ceiling": ceiling, "probability": probability}
     with stage("regressions on other texts", 1 + len(frames)) as show:
         baseline = data.held_out()
         for at, name in enumerate(frames, start=1):
             show(at, now=name)
-            found[name] = gain_over_texts(data.held_out(name), baseline, data.text, ceiling=ceiling, **given)
+            found[name] = gain_over_texts(data.held_out(name), baseline, data.text, **given)
     return found if isinstance(surprisal, Mapping) else found[_ALONE]
-
-
-def _ceiling(
-    words: Words, data: RegressionData, spillover: int, n_splits: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    number = pd.Series(np.arange(len(words.word)), words.word.index)
-    before = np.array([words.before(number, n) for n in range(spillover + 1)])
-    before = np.where(np.isfinite(before), before, -1).astype(np.intp)
-    of = {"text": data.text, "reader": data.reader, "word": data.word, "before": before}
-    with stage("halves of the readers", n_splits) as show:
-        return people_ceiling(data.value, data.controls, **of, n_splits=n_splits, seed=seed, done=show)
 
 
 def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.DataFrame | None) -> Words:
     """Words of the study with the surprisal of every model, and how rare they are."""
     if study.attrs[KIND] == "cloze":
-        word = pd.Series(
-            study["target_word"].to_numpy().astype(str), study_index(study, by_context=False), dtype=object
-        )
+        word = pd.Series(study["target_word"].astype(str), study_index(study, by_context=False), dtype=object)
     else:
         texts = [text.split() for text in study["text"].to_numpy().tolist()]
         sizes = [len(text) for text in texts]
@@ -142,9 +127,13 @@ def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.
         index = place_index(np.repeat(study["document"].to_numpy().astype(object), sizes), number)
         word = pd.Series([one for text in texts for one in text], index, dtype=object)
     given = {name: _nats(word, frame, name) for name, frame in frames.items()}
-    if frequency is None:
+    if frequency is None and "reading_unigram_nats" in study:
+        rows = place_index(study["reading_text"].to_numpy(), study["reading_word_num"].to_numpy())
+        known = pd.Series(study["reading_unigram_nats"].to_numpy(), rows)
+        given[_FREQUENCY] = known[~rows.duplicated()].reindex(word.index)
+    elif frequency is None:
         count = plain_words(word).map(plain_words(word).value_counts())
-        given[_FREQUENCY] = -np.log(count / len(word))
+        given[_FREQUENCY] = pd.Series(-np.log(count / len(word)), word.index)
     else:
         given[_FREQUENCY] = _nats(word, frequency, "frequency")
     return Words(word, pd.DataFrame(given))
@@ -155,39 +144,26 @@ def _nats(word: pd.Series[str], frame: pd.DataFrame, name: str) -> pd.Series[flo
     if "text_id" not in frame and "document" in frame:
         frame = frame.rename(columns={"document": "text_id"})
     if missing := [column for column in ("text_id", "word_num", "surprisal_nats") if column not in frame]:
-        problem = f"has no {some_of(missing, 3)}; needed are text_id, word_num and surprisal_nats"
-        raise InputError(problem, source=name, field="surprisal")
+        raise InputError(f"is needed; the columns are {some_of([*map(str, frame)], 9)}", source=name, field=missing[0])
     rows = frame.assign(document=frame["text_id"], model=name)
-    found = scored_words(rows if "word" in rows else rows.assign(word="-"), None, "surprisal_nats")
+    try:
+        found = scored_words(rows if "word" in rows else rows.assign(word="-"), None, "surprisal_nats")
+    except InputError as error:
+        raise InputError(error.problem, source=name, field=error.field) from error
     if "word" in frame:
         both = found.word.index.intersection(word.index)
-        said, there = plain_words(found.word[both]), plain_words(word[both])
+        given, own = found.word[both], word[both]
+        said, there = (plain_words(its).to_numpy() for its in (given, own))
         if (other := (said != there) & (said != "") & (there != "")).any():
-            (text, number), n = other.index[int(np.argmax(other.to_numpy()))], int(other.sum())
-            problem = f"has {found.word[(text, number)]!r} as word {number} of text {text!r}, the study has "
-            problem += f"{word[(text, number)]!r} ({n:,} of {len(both):,} words differ); score the study's own texts"
-            raise InputError(problem, source=name, field="word")
+            at = int(np.argmax(other))
+            text, number = both[at]
+            problem = f"word {number} of text {text!r} is {given.iloc[at]!r}, but {own.iloc[at]!r} in the study; "
+            raise InputError(f"{problem}{int(other.sum()):,} of {len(both):,} words differ", source=name, field="word")
     values = found.surprisal[name].reindex(word.index)
     if not values.notna().any():
-        its, own = found.word.index[0], word.index[0]
+        (text, number), first = found.word.index[0], word.index[0]
         problem = (
-            f"has no word of the study: its first is word {its[1]} of text {its[0]!r}, the study has word {own[1]}"
+            f"has no surprisal of a word of the study, such as word {first[1]} of text {first[0]!r}; its first is "
         )
-        raise InputError(f"{problem} of text {own[0]!r}", source=name, field="text_id")
+        raise InputError(f"{problem}word {number} of text {text!r}", source=name, field="text_id")
     return values
-
-
-def _data(study: xr.Dataset, words: Words, settings: ReadingTimesSettings) -> RegressionData:
-    if "reading_ms" not in study:
-        raise InputError(f"is not in the study; {Load('norms')} has reading times", field="reading_ms")
-    ms = study["reading_ms"].to_numpy()
-    if (ms < 0).any():
-        at = int(np.argmax(ms < 0))
-        raise InputError(f"is {ms[at]:g} at reading {at}, should be 0 or more", source="study", field="reading_ms")
-    rows, controls, _ = own_times(study)
-    times = joined(words, rows, controls, limits=(settings.fastest, settings.slowest), source=study.attrs.get("name"))
-    data = regression_data(words, times, settings)
-    for text, n in data.left_out.items():
-        if n:
-            say(f"reading_gain: {n:,} {text}; left out")
-    return data

@@ -28,7 +28,7 @@ from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.documents.reading_gain import held_out_densities, reader_slope, text_folds
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
-from shannon_game.estimators.messages import Ask, Load, Set
+from shannon_game.estimators.messages import Ask, Set
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
@@ -130,15 +130,15 @@ class RegressionData:
 
     def slope(self, *players: str) -> str | None:
         """Column with a slope of every reader's own, where there are times enough."""
-        return reader_slope({name: () for player in players for name in self.own[player]}, self.reader)
+        return reader_slope(self.surprisal(*players), self.reader)
 
-    def columns(self, *players: str) -> dict[str, FloatArray]:
-        """Controls, and surprisal of the players."""
-        return {**self.controls, **{name: its for player in players for name, its in self.own[player].items()}}
+    def surprisal(self, *players: str) -> dict[str, FloatArray]:
+        """Columns of the players."""
+        return {name: its for player in players for name, its in self.own[player].items()}
 
     def fit(self, *players: str, probability: float = 0.9) -> ClusteredRegression | MixedRegression:
         """Mixed-effects regression, or of means least squares."""
-        its = self.columns(*players)
+        its = {**self.controls, **self.surprisal(*players)}
         if self.reader is None:
             return clustered_regression(self.value, its, self.text, probability=probability)
         slope = self.slope(*players)
@@ -146,9 +146,8 @@ class RegressionData:
 
     def held_out(self, *players: str) -> FloatArray:
         """Log-density of every time under regressions on the other texts, in nats."""
-        added = {name: its for player in players for name, its in self.own[player].items()}
-        of = {"text": pd.factorize(self.text)[0], "reader": self.reader, "word": self.word}
-        return held_out_densities(self.value, self.controls, added, **of)
+        of = pd.factorize(self.text)[0], self.reader, self.word
+        return held_out_densities(self.value, self.controls, self.surprisal(*players), *of)
 
 
 @experiment(ReadingTimesSettings, row=ReadingTimesRow)
@@ -161,11 +160,6 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     ``gains.csv`` every pair of players, ``items.csv`` every word.
     """
     words, warnings = _words(study, settings)
-    if settings.times is None and "reading_ms" not in study:
-        needed = (
-            f"is needed: {Set('experiment.times', 'FILE')}, with text_id, word_num, time; {Load('norms')} has times"
-        )
-        raise InputError(needed, field=Set("experiment.times"))
     has_ids = "item_id" in study and settings.columns.context_id is None
     rows, controls, notes = (
         own_times(study)

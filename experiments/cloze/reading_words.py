@@ -15,7 +15,7 @@ from pydantic import InstanceOf
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.estimators.messages import Ask, Set, word
+from shannon_game.estimators.messages import Ask, Load, Set, word
 from shannon_game.experiments.studies.parsing import objects, some_of
 from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
@@ -191,6 +191,13 @@ def table_times(
 
 def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Rows of times that came with a study of public norms."""
+    if "reading_ms" not in study:
+        needed = f"is needed: {Set('experiment.times', 'FILE')}, with text_id, word_num, time"
+        raise InputError(f"{needed}; {Load('norms')} has times", field=Set("experiment.times"))
+    if (low := study["reading_ms"].to_numpy() < 0).any():
+        at = int(np.argmax(low))
+        problem = f"is {study['reading_ms'].to_numpy()[at]:g} at reading {at}, should be 0 or more"
+        raise InputError(problem, source="study", field="reading_ms")
     names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
     there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
     rows = pd.DataFrame(there)

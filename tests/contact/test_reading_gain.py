@@ -38,10 +38,6 @@ def study(surprisal: pd.DataFrame) -> xr.Dataset:
     )
 
 
-def with_times(study: xr.Dataset, kept: np.ndarray, **changes: object) -> xr.Dataset:
-    return study.isel(reading=kept).assign({name: ("reading", values) for name, values in changes.items()})
-
-
 def test_a_corpus_of_one_text_is_refused(study: xr.Dataset, surprisal: pd.DataFrame) -> None:
     with pytest.raises(InputError, match="has times of one text, 't0'; two are needed"):
         reading_gain(study.isel(reading=study["reading_text"].to_numpy() == "t0"), surprisal)
@@ -63,23 +59,28 @@ def test_times_that_are_missing_are_left_out_and_negative_ones_refused(
 ) -> None:
     ms = study["reading_ms"].to_numpy().copy()
     ms[[4, 9]], ms[14] = np.nan, 0
-    everything = np.arange(ms.size)
-    found = reading_gain(with_times(study, everything, reading_ms=ms), surprisal, n_splits=0)
+    found = reading_gain(study.assign(reading_ms=("reading", ms)), surprisal, n_splits=0)
     assert "3 rows have no time or zero (words that were skipped); left out" in capsys.readouterr().err
     assert found.words_by_text.sum() == N_READERS * N_TEXTS * (N_WORDS - 2) - 3
     assert np.isnan(found.ceiling)
     ms[20] = -3
     with pytest.raises(InputError, match="reading_ms: is -3 at reading 20, should be 0 or more"):
-        reading_gain(with_times(study, everything, reading_ms=ms), surprisal)
+        reading_gain(study.assign(reading_ms=("reading", ms)), surprisal)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda its: its.assign(word=its["word"].mask(its.index == 30, "other")), "'other' as word 6 of text 't1'"),
-        (lambda its: its.assign(text_id="x" + its["text_id"]), "has no word of the study: its first is word 1"),
+        (
+            lambda its: its.assign(word=its["word"].mask(its.index == 30, "other")),
+            "word 6 of text 't1' is 'other', but 'w+' in the study; 1 of 150",
+        ),
+        (
+            lambda its: its.assign(text_id="x" + its["text_id"]),
+            "has no surprisal of a word of the study, such as word 1 of text 't0'; its first is",
+        ),
         (lambda its: its.assign(surprisal_nats=-its["surprisal_nats"]), "are these log-probabilities"),
-        (lambda its: its.drop(columns="word_num"), "has no word_num; needed are text_id"),
+        (lambda its: its.drop(columns="word_num"), "word_num: is needed; the columns are text_id"),
         (lambda its: pd.concat([its, its]), "is there twice"),
     ],
 )
@@ -97,7 +98,11 @@ def test_models_of_a_subset_are_compared_on_the_words_of_both(study: xr.Dataset,
     less = less[less["text_id"] != "t5"]
     found = reading_gain(study, {"whole": surprisal, "less": less}, n_splits=0)
     assert found["whole"].texts.tolist() == found["less"].texts.tolist() == NAMES[:5]
-    assert gain_difference(found["whole"], found["less"])[1] > 0
+    mean, lower, _ = gain_difference(found["whole"], found["less"])
+    assert lower > 0
+    assert mean == pytest.approx(found["whole"].gain_nats_per_word - found["less"].gain_nats_per_word, abs=1e-12)
+    with pytest.raises(InputError, match="other: is of other times"):
+        gain_difference(found["whole"], reading_gain(study, surprisal, n_splits=0))
     # a table of +exp=surprisal has both models, and documents
     table = pd.concat([surprisal.assign(model="whole"), less.assign(model="less")])
     same = reading_gain(study, table.rename(columns={"text_id": "document"}), n_splits=0)

@@ -56,6 +56,8 @@ class Columns(Settings):
     text: str = ""
     time: str = ""
     participant: str = ""
+    unigram_bits: str = ""
+    """Surprisal of the word without its context, by its frequency in a large corpus."""
     where: Mapping[str, str] = {}
     """Only rows with these cells."""
 
@@ -78,7 +80,7 @@ class NormsSettings(Settings):
     """Settings of :func:`norms`."""
 
     data: str | None = None
-    """Which data set; needed. `docs/reading_times.md` has the list."""
+    """Which data set; needed. An unknown name lists them all."""
     form: Literal["texts", "cloze"] | None = None
     """As texts, on which models are scored, or as people's next words; null: texts where there are any."""
     measure: str | None = None
@@ -93,9 +95,9 @@ class NormsSettings(Settings):
 def norms(settings: NormsSettings) -> xr.Dataset:
     r"""Load a public data set by name, and tell its licence and citation.
 
-    Reading times stand along ``reading`` (``reading_text``, ``reading_word_num``, ``reading_word``, ``reading_ms``, and
-    ``reading_participant`` where readers are told apart), where ``reading_times`` finds them. Nothing of the data is
-    part of this project.
+    Reading times stand along ``reading`` (``reading_text``, ``reading_word_num``, ``reading_word``, ``reading_ms``,
+    ``reading_participant`` where readers are told apart, and ``reading_unigram_nats`` where the file has frequencies),
+    where ``reading_times`` finds them. Nothing of the data is part of this project.
 
     Examples
     --------
@@ -146,8 +148,8 @@ class _Source:
     root: Path | None
     cache_dir: Path | None
     notes: list[Note] = field(default_factory=list)
-    skipped: dict[str, list[int]] = field(default_factory=dict)
-    """Numbers that the words of a text leave out."""
+    places: list[pd.Series[int]] = field(default_factory=list)
+    """Places of words by text and number, where numbers have gaps."""
 
     def path(self, file: str) -> Path:
         """A file, or the archive that holds it: the user's own, or downloaded and checked."""
@@ -225,21 +227,15 @@ def _text_study(source: _Source, columns: Columns) -> xr.Dataset:
     else:
         found = source.rows(columns, "word_num", "word")
         found = found.assign(word_num=_whole(found, "word_num", source)).sort_values("word_num", kind="stable")
-        source.skipped.update(_skipped(found))
-        for text, numbers in source.skipped.items():
-            listed = some_of([str(number) for number in numbers], 3)
-            source.notes.append(Note(f"text {text} has no word {listed}; later words have a number less here"))
+        place = found.groupby("text_id").cumcount() + columns.first
+        if n_moved := int((place != found["word_num"]).sum()):
+            source.notes.append(Note("words after a gap in the numbers of their text; here they are counted", n_moved))
+            source.places.append(pd.Series(place.to_numpy(), pd.MultiIndex.from_frame(found[["text_id", "word_num"]])))
         texts = {str(name): " ".join(its["word"]) for name, its in found.groupby("text_id", sort=False)}
     ids = sorted(texts, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
     documents = [Document(name, texts[name]) for name in ids]
     digest = {columns.file: file_sha256(source.path(columns.file))}
     return documents_study(source.name, documents, digest, source=source.name)
-
-
-def _skipped(found: pd.DataFrame) -> dict[str, list[int]]:
-    there = {str(name): set(its["word_num"]) for name, its in found.groupby("text_id", sort=False)}
-    missing = {name: sorted(set(range(min(its), max(its))) - its) for name, its in there.items()}
-    return {name: numbers for name, numbers in missing.items() if numbers}
 
 
 def _whole(found: pd.DataFrame, name: str, source: _Source) -> pd.Series[int]:
@@ -250,14 +246,14 @@ def _whole(found: pd.DataFrame, name: str, source: _Source) -> pd.Series[int]:
 
 
 def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: str) -> xr.Dataset:
-    found = source.rows(columns, "word_num", "word", "time", "participant")
+    found = source.rows(columns, "word_num", "word", "time", "participant", "unigram_bits")
     known = ~found["word_num"].isin(_EMPTY) & ~found["time"].isin(_EMPTY)
     if n_lost := int((~known).sum()):
         source.notes.append(Note("readings without a word's number or a time (skipped words), left out", n_lost))
     found = found[known].reset_index(drop=True)
     number = _whole(found, "word_num", source).to_numpy()
-    for text, numbers in source.skipped.items():
-        number = number - (found["text_id"] == text).to_numpy() * np.searchsorted(numbers, number)
+    for place in source.places:
+        number = place.reindex(pd.MultiIndex.from_arrays([found["text_id"], number]), fill_value=0).to_numpy()
     time = pd.to_numeric(found["time"], errors="coerce")
     if time.isna().any():
         raise InputError(f"is {found['time'][time.isna()].iloc[0]!r}, no time", source=source.name, field=columns.time)
@@ -267,6 +263,9 @@ def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: s
         "reading_word": objects(found["word"].tolist()),
         "reading_ms": time.to_numpy(dtype=float),
     }
+    if columns.unigram_bits:
+        bits = pd.to_numeric(found["unigram_bits"], errors="coerce").replace(np.inf, np.nan)
+        arrays["reading_unigram_nats"] = bits.to_numpy(dtype=float) * np.log(2)
     if columns.participant:
         arrays["reading_participant"] = _numbered(found["participant"])
     source.notes.append(Note(f"reading times, {measure}", len(found)))
@@ -337,34 +336,27 @@ def _nicenboim(source: _Source) -> xr.Dataset:
 def _bianchi(source: _Source) -> xr.Dataset:
     """Answers to every word; contexts and targets are of the stories, since the table has neither accents nor marks."""
     file, *stories = source.corpus.files
-    names = {"story": "tId", "number": "misWords", "word": "originales", "said": "words", "n": "nPred"}
-    found = source.table(file, names)
-    number = _whole(found, "number", source)
-    parts, n_other = [], 0
+    found = source.table(file, {"story": "tId", "number": "misWords", "word": "originales", "said": "words"})
+    found, parts = found.assign(number=_whole(found, "number", source)).sort_values("number"), []
     for at, story in enumerate(stories):
         with _opened(source.path(story), story) as stream:
             text = stream.read().split()
-        its = found[found["story"] == str(at)].assign(number=number).sort_values("number")
-        place, bare = [], [_bare(one) for one in text]
+        its = found[found["story"] == str(at)]
+        place: list[int] = []
+        bare = [_bare(one) for one in text]
         for one in map(_bare, its["word"]):
             at_least = place[-1] + 1 if place else 0
             if one not in bare[at_least:]:
                 raise InputError(f"lacks the word {one!r} after word {at_least}", source=source.name, field=story)
             place.append(bare.index(one, at_least))
-        given = its["said"].str.split(",")
-        n_other += int((given.str.len() != its["n"].astype(int)).sum())
-        rows = {
-            "text_id": story.removesuffix(".txt"),
-            "word_num": np.add(place, 1),
-            "response": given.to_list(),
-        }
-        said = pd.DataFrame(rows).explode("response").query("word_num > 1 and response != ''")
+        said = pd.DataFrame({"word_num": np.add(place, 1), "response": its["said"].str.split(",").to_list()})
+        said = said.explode("response").query("word_num > 1 and response != ''")
         counted = said.groupby(list(said.columns), sort=False).size().rename("count").reset_index()
         before = {one + 1: " ".join(text[max(0, one - _CONTEXT) : one]) for one in place}
         target = counted["word_num"].map(lambda one, text=text: text[one - 1])
-        parts.append(counted.assign(context=counted["word_num"].map(before), target=target))
+        text_id, context = story.removesuffix(".txt"), counted["word_num"].map(before)
+        parts.append(counted.assign(text_id=text_id, context=context, target=target))
     source.notes.append(Note(f"contexts have at most {_CONTEXT} words, of stories of thousands"))
-    source.notes.append(Note("words whose answers may have a comma inside, which separates answers", n_other))
     return cloze_study(pd.concat(parts, ignore_index=True), name=source.name)
 
 

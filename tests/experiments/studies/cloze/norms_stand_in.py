@@ -147,7 +147,7 @@ def meco(folder: Path, file: str) -> None:
     means = pd.DataFrame(times_of(SENTENCES, 5), columns=["reader", "trialid", "ianum", "ia", "ms"])
     means = means.groupby(["trialid", "ianum", "ia"], as_index=False)["ms"].mean()
     means["ianum"] += means["ianum"] > 2
-    means = means.assign(gaze_rt=means["ms"], firstfix_rt=means["ms"] - 9, total_rt=means["ms"] + 50)
+    means = means.assign(gaze_rt=means["ms"], firstfix_rt=means["ms"] - 9, total_rt=means["ms"] + 50, freq=7.5)
     models = [means.assign(model=name) for name in ("mgpt_lc", "mgpt_sc")]
     pd.concat(models).to_csv(folder / file, index=False)
 
