@@ -16,6 +16,7 @@ from shannon_game.experiments.boards.abilities import Asked, BesidePeopleSetting
 from shannon_game.experiments.boards.first_guesses import first_guesses
 from shannon_game.experiments.boards.next_words import next_words, people_of
 from shannon_game.experiments.boards.odds import odds
+from shannon_game.experiments.boards.reading_times import reading_times
 from shannon_game.experiments.harness.settings import rng_for
 from tests.oracles import boards
 
@@ -130,3 +131,23 @@ def test_people_are_above_the_most_frequent_token(tmp_path: Path) -> None:
     by_item = pd.Series(answers).groupby(study["response_item"].to_numpy()).mean()
     assert found.ceiling.mean() == pytest.approx(by_item.mean())
     assert ceiling_share(found.of_player["all"], found.floor, found.ceiling, group=found.group).share >= 1
+
+
+def test_reading_times_count_texts_by_their_words(tmp_path: Path) -> None:
+    rng, rows = np.random.default_rng(1), []
+    texts = {f"t{at}": ["w" * int(n) for n in rng.integers(1, 9, 20 + at)] for at in range(4)}
+    for reader in range(6):
+        for name, words in texts.items():
+            ms = 300 + 20 * np.array([len(word) % 4 for word in words]) + rng.normal(0, 20, len(words))
+            rows += [(name, at, word, t, f"r{reader}") for at, (word, t) in enumerate(zip(words, ms, strict=True), 1)]
+    study = sg.text_study(pd.DataFrame({"id": list(texts), "text": map(" ".join, texts.values())}), id_field="id")
+    columns = zip(("text", "word_num", "word", "ms", "participant"), zip(*rows, strict=True), strict=True)
+    study = study.assign({f"reading_{name}": ("reading", np.array(cells)) for name, cells in columns})
+    (tmp_path / "texts.txt").write_text("\n".join(map(" ".join, texts.values())), encoding="utf-8")
+    model = {"source": "ngram", "path": str(tmp_path / "texts.txt"), "order": 1}
+    ask = asked(tmp_path / "store", models={"unigram": model})
+    (found,) = reading_times(study, ask.settings.models, ask).scores
+    words = sg.surprisal(study, models={"unigram": model}, store=tmp_path / "store").tables["words"]
+    gain = sg.reading_gain(study, words)
+    assert found.of_player["unigram"].mean() == pytest.approx(gain.gain_nats_per_word)
+    assert found.ceiling.mean() == pytest.approx(gain.ceiling, rel=0.1)
