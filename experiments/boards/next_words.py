@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import xarray as xr
@@ -19,9 +18,9 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores
 from shannon_game.experiments.boards.ngram_words import ngram_words
 from shannon_game.experiments.cloze.live_words import (
+    answer_probabilities,
     draw_words,
     lost_spellings,
-    score_words,
     spellings,
     usable_contexts,
     writable,
@@ -213,17 +212,8 @@ def _predicted(study: xr.Dataset, people: People, chosen: ModelSettings, asked: 
     model = load_language_model(chosen)
     can, lost = writable(model, forms)
     written = [can[str(people.words.strings[code])] for code in rows.word]
-    of_context: list[list[str]] = [[] for _ in people.text]
-    for context, some in zip(rows.context.tolist(), written, strict=True):
-        of_context[context] += some
-    answers = score_words(asked.work, model, people.text, of_context, other_tokenisations_nats=None)
-    values = [iter(each) for each in answers["logprob"]]
-    q = np.array(
-        [
-            np.exp(list(islice(values[context], len(some)))).sum()
-            for context, some in zip(rows.context.tolist(), written, strict=True)
-        ]
-    )
+    said = list(zip(rows.context.tolist(), written, strict=True))
+    q, _ = answer_probabilities(asked.work, model, people.text, said)
     drawn = draw_words(asked.work, model, people.text, decoding=Decoding(greedy=True), n_samples=2, seed=0)
     best = [max(zip(n, word, strict=True))[1] for n, word in zip(drawn["n_first"], drawn["word"], strict=True)]
     return Predicted(q, _modal_rows(people, q, people.row_of(_codes(people, best)))), lost_spellings(model.name, lost)
