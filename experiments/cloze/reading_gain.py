@@ -22,11 +22,11 @@ from shannon_game.experiments.cloze.reading_words import (
     scored_words,
     study_index,
 )
+from shannon_game.experiments.harness.kinds import checked_study
 from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.progress import say, stage
 
 _FREQUENCY = "minus log frequency"
-_ALONE = "surprisal"
 
 
 def reading_gain(
@@ -58,10 +58,8 @@ def reading_gain(
         the study's texts: few texts tell little of rare words, and surprisal gains up to three times as much.
     scale, fastest, slowest, spillover
         As in :func:`reading_times`.
-    n_splits, seed : int
-        Random halves of the readers for the ceiling; 0 leaves it out.
-    probability : float
-        Inside the interval.
+    n_splits, seed, probability
+        Random halves of the readers for the ceiling (0 leaves it out), their seed, and probability in the interval.
 
     Returns
     -------
@@ -89,9 +87,10 @@ def reading_gain(
     >>> bool(found.lower > 0), found.texts.size, found.n_readers
     (True, 6, 0)
     """
+    study = checked_study(study, ("documents", "cloze"), "reading_gain")
     if isinstance(surprisal, pd.DataFrame) and "model" in surprisal and len(set(surprisal["model"])) > 1:
         surprisal = {str(name): rows for name, rows in surprisal.groupby("model", sort=False)}
-    frames = surprisal if isinstance(surprisal, Mapping) else {_ALONE: surprisal}
+    frames = surprisal if isinstance(surprisal, Mapping) else {"surprisal": surprisal}
     settings = ReadingTimesSettings(scale=scale, spillover=spillover, baseline=(_FREQUENCY,))
     words = _words(study, frames, frequency)
     rows, controls, _ = own_times(study)
@@ -113,7 +112,7 @@ def reading_gain(
         for at, name in enumerate(frames, start=1):
             show(at, now=name)
             found[name] = gain_over_texts(data.held_out(name), baseline, data.text, **given)
-    return found if isinstance(surprisal, Mapping) else found[_ALONE]
+    return found if isinstance(surprisal, Mapping) else found["surprisal"]
 
 
 def _words(study: xr.Dataset, frames: Mapping[str, pd.DataFrame], frequency: pd.DataFrame | None) -> Words:

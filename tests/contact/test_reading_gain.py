@@ -41,6 +41,10 @@ def study(surprisal: pd.DataFrame) -> xr.Dataset:
 def test_a_corpus_of_one_text_is_refused(study: xr.Dataset, surprisal: pd.DataFrame) -> None:
     with pytest.raises(InputError, match="has times of one text, 't0'; two are needed"):
         reading_gain(study.isel(reading=study["reading_text"].to_numpy() == "t0"), surprisal)
+    with pytest.raises(InputError, match="reading_gain takes documents or cloze"):
+        reading_gain(study.assign_attrs(kind="bet"), surprisal)
+    with pytest.raises(InputError, match=r"is needed: times=.*norms.* has times"):
+        reading_gain(study.drop_dims("reading"), surprisal)
 
 
 def test_readers_who_lack_texts_are_readers_all_the_same(study: xr.Dataset, surprisal: pd.DataFrame) -> None:
