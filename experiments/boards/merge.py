@@ -21,7 +21,7 @@ from shannon_game.experiments.boards.abilities import DEFINITIONS
 from shannon_game.experiments.boards.cards import Card, CardScore, known_scores, read_cards
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.csv_tables import write_csv
-from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.marks import light_grid
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.report import save_figures
@@ -81,7 +81,7 @@ class Board:
     @property
     def shown(self) -> pd.DataFrame:
         """What readers see: the first score of each ability, intervals as texts."""
-        return for_readers(headlines(self.table), BoardRow.columns).table
+        return for_readers(headlines(self.table).round(3), BoardRow.columns).table
 
     @property
     def markdown(self) -> str:
@@ -199,20 +199,20 @@ def board_figure(table: pd.DataFrame, *, width: float = 3.35) -> Figure:
     shown = headlines(table)
     shown = shown[(shown["model"] != HUMAN) & shown["share"].notna()]
     panels = list(shown.groupby(["ability", "corpus"], sort=False))
-    colours = player_colours(list(dict.fromkeys(shown["model"])))
-    heights = [len(rows) + 1.6 for _, rows in panels] or [1.0]
-    fig = new_figure(width, 0.9 + 0.21 * sum(heights))
-    axes = np.atleast_1d(fig.subplots(len(panels) or 1, 1, sharex=True, gridspec_kw={"height_ratios": heights}))
+    heights = [len(rows) + 2.4 for _, rows in panels] or [1.0]
+    fig = new_figure(width, 0.4 + 0.19 * sum(heights))
+    axes = np.atleast_1d(fig.subplots(len(panels) or 1, 1, gridspec_kw={"height_ratios": heights}))
     for axis, ((ability, corpus), own) in zip(axes, panels, strict=False):
-        rows = own.assign(label=own["model"].map(player_label), colour=own["model"].map(colours))
-        forest(axis, rows, [Series("share", "share_lower", "share_upper")])
-        axis.tick_params(axis="y", labelsize=8)
+        rows = own.sort_values("share", ascending=False)
+        forest(
+            axis, rows.assign(label=rows["model"].map(player_label)), [Series("share", "share_lower", "share_upper")]
+        )
+        axis.tick_params(labelsize=8)
         axis.set_title(f"{named_ability(str(ability))} ({corpus})", fontsize=8.5)
         for at, style in ((0, ":"), (1, "-")):
             axis.axvline(at, color="0.4", linewidth=0.8, linestyle=style, zorder=1)
         light_grid(axis, "x")
-    axes[-1].set_xlabel("share of the way from floor (0) to people (1)", fontsize=8.5)
-    axes[-1].tick_params(axis="x", labelsize=8)
+    axes[-1].set_xlabel("floor 0 (dotted), people 1", fontsize=8.5)
     return fig
 
 
