@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
-from typing import Any
+from inspect import Parameter, Signature, signature
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,10 @@ def _of_all_corpora(asked: Experiment[BesidePeopleSettings]) -> Experiment[Besid
             raise InputError("is given, and so is corpora; leave one of them out", field="study")
         return asked(corpora(names=names) if study is None else study, settings, **changes)
 
-    return call
+    first, *others = signature(asked).parameters.values()
+    named = Parameter("corpora", Parameter.KEYWORD_ONLY, default=None)
+    call.__signature__ = Signature([first.replace(default=None), *others, named])  # type: ignore[attr-defined]
+    return cast("Experiment[BesidePeopleSettings]", call)
 
 
 @_of_all_corpora
@@ -171,9 +175,10 @@ def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettin
         return None
     values = np.atleast_2d(values)
     known = np.flatnonzero(np.isfinite(values).all(axis=0))
-    has_ends = one.floor is not None and one.ceiling is not None
-    ends = (np.zeros(values.shape[1]), np.ones(values.shape[1])) if not has_ends else (one.floor, one.ceiling)
-    floor, ceiling = (np.atleast_2d(part)[:, known] for part in ends)
+    floor, ceiling, has_ends = one.floor, one.ceiling, True
+    if floor is None or ceiling is None:
+        floor, ceiling, has_ends = np.zeros(values.shape[1]), np.ones(values.shape[1]), False
+    floor, ceiling = (np.atleast_2d(part)[:, known] for part in (floor, ceiling))
     key = its.corpus.ability, one.score
     definition = DEFINITIONS[key]
     share = ceiling_share(
@@ -209,7 +214,7 @@ def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettin
 
 def _rounded(scores: FloatArray) -> list[float]:
     """Means over draws, as they are on any machine."""
-    return np.round(scores.mean(axis=0), 6).tolist()
+    return [round(float(score), 6) for score in scores.mean(axis=0)]
 
 
 def _finite(value: float) -> float | None:

@@ -52,10 +52,9 @@ class Source(Settings):
 
     def load(self) -> xr.Dataset:
         """Load the study."""
-        function = getattr(shannon_game.experiments, self.study, None)
-        if "settings_class" not in vars(function or object):
-            loaders = [name for name in shannon_game.experiments.__all__ if name.endswith(("_table", "norms"))]
-            raise unknown_choice("loader", self.study, ["provo", "lm_game", "lm_game_top1", *loaders])
+        function: Any = getattr(shannon_game.experiments, self.study, None)
+        if function is None or "settings_class" not in vars(function):
+            raise unknown_choice("loader", self.study, ["cloze_table", "comparison_table", "guess_table", "norms"])
         found: xr.Dataset = function(settings_from(function.settings_class, dict(self.settings), prefix="settings."))
         return found
 

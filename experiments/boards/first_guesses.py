@@ -50,9 +50,9 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
         if n_cut := int(answers["is_cut"].sum()):
             notes.append(f"{name} saw the end of {n_cut:,} texts that are longer than it takes")
     place = {item: at for at, item in enumerate(items.tolist())}
-    answers = response_positions(study)
-    answered = np.flatnonzero(np.isin(answers, items))
-    unit = np.array([place[item] for item in answers[answered].tolist()])
+    asked_at = response_positions(study)
+    answered = np.flatnonzero(np.isin(asked_at, items))
+    unit = np.array([place[item] for item in asked_at[answered].tolist()])
     correct, person = (study[name].to_numpy()[answered] for name in ("correct", "participant"))
     scores = UnitScores(
         "accuracy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -81,14 +81,12 @@ def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -
 def _of_items(pairs: ResponsePairs, items: NDArray[Any]) -> ResponsePairs:
     """Pairs of some items."""
     kept = np.isin(pairs.item, items)
-    return replace(
-        pairs,
-        **{
-            name: value[..., kept]
-            for name, value in vars(pairs).items()
-            if isinstance(value, np.ndarray) and name in ResponsePairs.__dataclass_fields__
-        },
-    )
+    cut: dict[str, Any] = {
+        each.name: getattr(pairs, each.name)[..., kept]
+        for each in fields(pairs)
+        if isinstance(getattr(pairs, each.name), np.ndarray)
+    }
+    return replace(pairs, **cut)
 
 
 def _overconfidence(pairs: ResponsePairs, report: FloatArray) -> FloatArray:

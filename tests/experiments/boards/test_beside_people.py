@@ -18,6 +18,7 @@ from shannon_game.experiments.boards.next_words import next_words, people_of
 from shannon_game.experiments.boards.odds import odds
 from shannon_game.experiments.boards.reading_times import reading_times
 from shannon_game.experiments.harness.settings import rng_for
+from tests.experiments.command import ROOT
 from tests.oracles import boards
 
 SPLITS = 3
@@ -151,3 +152,9 @@ def test_reading_times_count_texts_by_their_words(tmp_path: Path) -> None:
     gain = sg.reading_gain(study, words)
     assert found.of_player["unigram"].mean() == pytest.approx(gain.gain_nats_per_word)
     assert found.ceiling.mean() == pytest.approx(gain.ceiling, rel=0.1)
+
+
+def test_the_shipped_cards_are_of_todays_definitions() -> None:
+    board = sg.board([ROOT / "docs" / "results" / "cards"])
+    assert not any("defined otherwise" in text for text in board.notes)
+    assert {"human", "unigram", "5-gram", "smollm2", "gpt2"} <= set(board.table["model"])
