@@ -42,7 +42,7 @@ from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
 from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.progress import say, stage
+from shannon_game.inference.progress import stage
 
 _MODULES = "shannon_game.experiments.boards"
 
@@ -92,7 +92,6 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
                 measured = _measure(corpus, settings, asked)
             except InputError as problem:
                 left_out.append(LeftOut(corpus=corpus.name, ability=corpus.ability, why=str(problem)))
-                say(f"left out: {corpus.name} ({corpus.ability}): {problem}")
                 continue
             notes += [f"{corpus.name}: {text}" for text in measured.notes]
             seconds = round(time.monotonic() - started, 1)
