@@ -21,7 +21,7 @@ FLOORS = {
     "estimators": "numbers from arrays",
 }
 COLOURS = {"kind": "#d9e8f5", "documents": "#d8efe3", "shared": "#f3ead3", "papers": "#f3dcd9", "conf": "#eeeeee"}
-ABOVE = ("papers", "planning", "collect")
+ABOVE = ("boards", "papers", "planning", "collect")
 WIDTH, HEIGHT, LEFT, GAP = 1.35, 0.95, 2.9, 0.12
 SHARED_LEFT = LEFT + (len(KINDS) + 1) * (WIDTH + GAP)
 SHARED_WIDTH = 4.0
@@ -82,7 +82,10 @@ def architecture_figure() -> Figure:
     levels = {"conf": 6.6, "experiments": 4.05, "inference": 2.7, "models": 1.35, "estimators": 0.0}
     for floor, bottom in levels.items():
         floor_of(axes, floor, bottom)
-    above = ("papers: repeats three papers", "planning: which questions to ask", "collect: games in a browser")
+    above = (
+        *("boards: models beside people", "papers: repeats three papers"),
+        *("planning: which questions to ask", "collect: games in a browser"),
+    )
     width = (SHARED_LEFT + SHARED_WIDTH - LEFT - (len(above) - 1) * GAP) / len(above)
     for at, what in enumerate(above):
         text = f"{what};\nmay import every kind"

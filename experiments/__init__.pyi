@@ -1,10 +1,14 @@
 from .bets.bet_perplexity.experiment import bet_perplexity as bet_perplexity
+from .boards.beside_people import beside_people as beside_people
+from .boards.corpora import corpora as corpora
+from .boards.merge import board as board
 from .cloze.ard.experiment import ard as ard
 from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.finetune.experiment import finetune as finetune
 from .cloze.groups import groups as groups
 from .cloze.improve import improve as improve
 from .cloze.mixture import mixture as mixture
+from .cloze.reading_gain import reading_gain as reading_gain
 from .cloze.reading_times import reading_times as reading_times
 from .cloze.tvd.experiment import tvd as tvd
 from .comparison.build_study.experiment import build_study as build_study

@@ -5,6 +5,12 @@ from shannon_game.estimators.cloze.answer_statistics import AnswerStatistics as 
 from shannon_game.estimators.cloze.answer_statistics import answer_statistics as answer_statistics
 from shannon_game.estimators.cloze.answer_statistics import entropy_corrected_nats as entropy_corrected_nats
 from shannon_game.estimators.cloze.answer_statistics import target_surprisal as target_surprisal
+from shannon_game.estimators.cloze.beside_halves import cross_entropy_scores as cross_entropy_scores
+from shannon_game.estimators.cloze.beside_halves import distance_scores as distance_scores
+from shannon_game.estimators.cloze.beside_halves import drawn_words as drawn_words
+from shannon_game.estimators.cloze.beside_halves import modal_scores as modal_scores
+from shannon_game.estimators.cloze.beside_halves import smoothed_half as smoothed_half
+from shannon_game.estimators.cloze.beside_halves import subsampled_words as subsampled_words
 from shannon_game.estimators.cloze.calibration_error import CalibrationError as CalibrationError
 from shannon_game.estimators.cloze.calibration_error import expected_calibration_error as expected_calibration_error
 from shannon_game.estimators.cloze.calibration_error import share_correct as share_correct

@@ -1,6 +1,10 @@
 """Documents: the texts that studies are made from, and corpora that models are scored on."""
 
 from shannon_game.estimators.documents import examples as examples
+from shannon_game.estimators.documents.ceiling_share import CeilingShare as CeilingShare
+from shannon_game.estimators.documents.ceiling_share import ShareDifference as ShareDifference
+from shannon_game.estimators.documents.ceiling_share import ceiling_share as ceiling_share
+from shannon_game.estimators.documents.ceiling_share import share_difference as share_difference
 from shannon_game.estimators.documents.clusters import CrossedMean as CrossedMean
 from shannon_game.estimators.documents.clusters import crossed_mean as crossed_mean
 from shannon_game.estimators.documents.corpus import ClusteredMean as ClusteredMean
@@ -18,6 +22,9 @@ from shannon_game.estimators.documents.overlap import ngram_overlap as ngram_ove
 from shannon_game.estimators.documents.pooled import PooledMean as PooledMean
 from shannon_game.estimators.documents.pooled import pooled_mean as pooled_mean
 from shannon_game.estimators.documents.pooled import validate_estimates_study as validate_estimates_study
+from shannon_game.estimators.documents.reading_gain import ReadingGain as ReadingGain
+from shannon_game.estimators.documents.reading_gain import gain_difference as gain_difference
+from shannon_game.estimators.documents.reading_gain import gain_over_texts as gain_over_texts
 from shannon_game.estimators.documents.regression import ClusteredRegression as ClusteredRegression
 from shannon_game.estimators.documents.regression import clustered_regression as clustered_regression
 from shannon_game.estimators.documents.study import validate_documents_study as validate_documents_study

@@ -15,7 +15,7 @@ takes crossed effects as variance components of one group (20 readers of 100 wor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -36,6 +36,8 @@ _ALL = 1e3
 # share of the mean square, below which a residual is rounding, and of the variance without effects, below which the
 # search does not find the variances
 _EXACT, _SEARCHED = 1e-12, 4e-6
+# numbers of values a word, up to which each keeps a matrix of the readers' size
+_COUNTS = 256
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,11 +78,20 @@ class _Products:
     n_readers: int
     n_effects: int
 
-    def without_words(self, tau: float) -> FloatArray:
-        """Cross-products once the words' intercepts are integrated out."""
-        shrink = tau**2 / (1 + tau**2 * self.n_word)
-        products: FloatArray = self.gram - (self.by_word * shrink) @ self.by_word.T
-        return products
+    def without_words(self) -> Callable[[float], FloatArray]:
+        """Cross-products once words' intercepts of a given standard deviation are integrated out."""
+        counts, which = np.unique(self.n_word, return_inverse=True)
+        if not 0 < counts.size <= min(_COUNTS, self.n_word.size / 4):
+            return lambda tau: self.gram - (self.by_word * (tau**2 / (1 + tau**2 * self.n_word))) @ self.by_word.T
+        # words with as many values share one
+        parts = [self.by_word[:, which == at] for at in range(counts.size)]
+        shared = np.stack([part @ part.T for part in parts])
+        return lambda tau: self.gram - np.tensordot(tau**2 / (1 + tau**2 * counts), shared, axes=1)
+
+    def minus(self, part: _Products) -> _Products:
+        """Cross-products of the values that are not in a part."""
+        gram, by_word, n_word = self.gram - part.gram, self.by_word - part.by_word, self.n_word - part.n_word
+        return replace(self, gram=gram, by_word=by_word, n_word=n_word, n=self.n - part.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +128,9 @@ def mixed_regression(
     (('intercept', 'x'), 1.99)
     """
     design = _Design.of(values, columns, reader, word, slope)
-    theta = design.fit()
+    theta, products = design.fit()
     tau, factor = design.unpacked(theta)
-    products = design.products(np.ones(design.y.size, dtype=bool))
-    found = _solve(products, products.without_words(tau), tau, factor)
+    found = _solve(products, products.without_words()(tau), tau, factor)
     back = np.eye(design.x.shape[1])
     back[0, 1:] = -design.mean / design.scale
     back[1:, 1:] = np.diag(1 / design.scale)
@@ -168,8 +178,8 @@ def held_out_loglik(
         design = _Design.of(values, columns, np.zeros(x.size), np.zeros(x.size), None)
         return _each_fold(codes(fold, "fold", x.size), design, _least_squares)
     design = _Design.of(values, columns, reader, word, slope)
-    theta = design.fit()
-    return _each_fold(codes(fold, "fold", x.size), design, lambda its, train: _mixed(its, train, theta))
+    theta, whole = design.fit()
+    return _each_fold(codes(fold, "fold", x.size), design, lambda its, out: _mixed(its, out, theta, whole))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +217,7 @@ class _Design:
         return cls(y, x, mean, scale, who, which, x[:, effects], has_words)
 
     def products(self, kept: NDArray[np.bool_]) -> _Products:
-        """Of some of the values; readers keep their numbers."""
+        """Of some of the values; readers and words keep their numbers."""
         rows, n_readers, n_effects = np.flatnonzero(kept), int(self.reader.max()) + 1, self.z.shape[1]
         at = np.arange(rows.size)
         shape = (rows.size, n_readers)
@@ -215,13 +225,15 @@ class _Design:
             [sp.csr_matrix((self.z[rows, k], (at, self.reader[rows])), shape=shape) for k in range(n_effects)]
         )
         fixed = np.column_stack([self.x[rows], self.y[rows]])
-        _, word = np.unique(self.word[rows], return_inverse=True)
-        words = sp.csr_matrix((np.ones(rows.size), (at, word)), shape=(rows.size, int(word.max()) + 1))
+        word, n_words = self.word[rows], int(self.word.max()) + 1
+        if not self.has_words:
+            word, at, n_words = word[:0], at[:0], 0
+        words = sp.csr_matrix((np.ones(at.size), (at, word)), shape=(rows.size, n_words))
         across = np.asarray(readers.T @ fixed)
         return _Products(
             gram=np.block([[(readers.T @ readers).toarray(), across], [across.T, fixed.T @ fixed]]),
             by_word=np.vstack([(readers.T @ words).toarray(), np.asarray(words.T @ fixed).T]),
-            n_word=np.bincount(word).astype(float),
+            n_word=np.bincount(word, minlength=n_words).astype(float),
             n=rows.size,
             n_readers=n_readers,
             n_effects=n_effects,
@@ -233,12 +245,12 @@ class _Design:
         factor[np.tril_indices(len(factor))] = theta[1:]
         return (float(theta[0]) if self.has_words else 0.0), factor
 
-    def fit(self) -> FloatArray:
-        """Standard deviations with the largest restricted likelihood."""
+    def fit(self) -> tuple[FloatArray, _Products]:
+        """Standard deviations with the largest restricted likelihood, and the cross-products."""
         if (n_readers := int(self.reader.max()) + 1) < 2:
             raise InputError(f"has {n_readers} reader; two are needed for effects of readers", field="reader")
         products = self.products(np.ones(self.y.size, dtype=bool))
-        left = lru_cache(maxsize=2)(products.without_words)
+        left = lru_cache(maxsize=2)(products.without_words())
 
         def criterion(theta: FloatArray) -> float:
             tau, factor = self.unpacked(unit * theta)
@@ -259,7 +271,7 @@ class _Design:
             bounds=list(zip(lowest, [np.inf] * lowest.size, strict=True)),
             options={"eps": 1e-6, "ftol": 1e-13, "maxiter": 200},
         )
-        return unit * np.asarray(found.x, dtype=float)
+        return unit * np.asarray(found.x, dtype=float), products
 
 
 def _solve(products: _Products, left: FloatArray, tau: float, factor: FloatArray) -> _Solved:
@@ -301,32 +313,35 @@ def _each_fold(
     design: _Design,
     predicted: Callable[[_Design, NDArray[np.bool_]], tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
-    """Normal log-densities, each fold under what the others predict: a mean and a variance of every value."""
+    """Normal log-densities, each fold under what the others predict: a mean and a variance of its values."""
     if fold.max() < 1:
         raise InputError("has one fold; two are needed to hold one out", field="fold")
     found = np.empty(design.y.size)
     for one in range(int(fold.max()) + 1):
         out = fold == one
-        mean, variance = predicted(design, ~out)
+        mean, variance = predicted(design, out)
         _refuse_exact(float((design.y**2).mean()), float(variance.min()))
-        found[out] = -0.5 * (np.log(2 * np.pi * variance) + (design.y - mean) ** 2 / variance)[out]
+        found[out] = -0.5 * (np.log(2 * np.pi * variance) + (design.y[out] - mean) ** 2 / variance)
     return found
 
 
-def _least_squares(design: _Design, train: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+def _least_squares(design: _Design, out: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    train = ~out
     beta, _, rank, _ = np.linalg.lstsq(design.x[train], design.y[train], rcond=None)
     freedom = int(train.sum()) - int(rank)
     if freedom < 1:
         raise InputError(f"leaves {int(train.sum())} values for {int(rank)} coefficients", field="fold")
     residual = design.y - design.x @ beta
-    return design.x @ beta, np.full(design.y.size, (residual[train] ** 2).sum() / freedom)
+    return design.x[out] @ beta, np.full(int(out.sum()), (residual[train] ** 2).sum() / freedom)
 
 
-def _mixed(design: _Design, train: NDArray[np.bool_], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _mixed(
+    design: _Design, out: NDArray[np.bool_], theta: FloatArray, whole: _Products
+) -> tuple[FloatArray, FloatArray]:
     tau, factor = design.unpacked(theta)
-    products = design.products(train)
-    found = _solve(products, products.without_words(tau), tau, factor)
-    own, spread = found.effects.T[design.reader], found.spread[design.reader]
-    mean = design.x @ found.beta + (design.z * own).sum(axis=1)
-    of_readers = np.einsum("ne,nef,nf->n", design.z, spread, design.z)
+    products = whole.minus(design.products(out))
+    found = _solve(products, products.without_words()(tau), tau, factor)
+    reader, z = design.reader[out], design.z[out]
+    mean = design.x[out] @ found.beta + (z * found.effects.T[reader]).sum(axis=1)
+    of_readers = np.einsum("ne,nef,nf->n", z, found.spread[reader], z)
     return mean, found.sigma2 * (1 + tau**2) + of_readers

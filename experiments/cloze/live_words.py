@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Any
 
 import numpy as np
@@ -137,6 +138,24 @@ def score_words(
         batches=batches_in_order(work.items_per_batch),
         provenance=model_record(model),
     )
+
+
+def answer_probabilities(
+    work: Work,
+    model: LanguageModel,
+    contexts: Sequence[str],
+    said: Sequence[tuple[int, Sequence[str]]],
+    *,
+    other_tokenisations_nats: float | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probability of every word said in a context, by its forms, and ln of the probability that a word begins there."""
+    of_context: list[list[str]] = [[] for _ in contexts]
+    for context, forms in said:
+        of_context[context] += forms
+    answers = score_words(work, model, contexts, of_context, other_tokenisations_nats=other_tokenisations_nats)
+    logprob = [iter(values) for values in answers["logprob"]]
+    probability = [np.exp(list(islice(logprob[context], len(forms)))).sum() for context, forms in said]
+    return np.array(probability), answers["start_logprob"]
 
 
 def draw_words(

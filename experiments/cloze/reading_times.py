@@ -25,10 +25,10 @@ from shannon_game.estimators.documents import (
     mixed_regression,
 )
 from shannon_game.estimators.documents.clusters import t_half_width
-from shannon_game.estimators.documents.mixed import held_out_loglik
+from shannon_game.estimators.documents.reading_gain import held_out_densities, reader_slope, text_folds
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
-from shannon_game.estimators.messages import Ask, Load, Set
+from shannon_game.estimators.messages import Ask, Set
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import (
@@ -60,9 +60,6 @@ PEOPLE = "people"
 CONTROLS = "controls alone"
 _UNITS = {"ms": "ms per nat", "log": "ln ms per nat"}
 _LENGTH, _PLACE = "letters", "place in the text"
-_FOLDS = 10
-# fewer times a reader leave no slope of their own
-_TIMES_FOR_SLOPE = 5
 # pairs of players that the report compares in words
 _PAIRS = 3
 
@@ -119,13 +116,13 @@ class ReadingTimesSettings(ClozeSettings):
 
 
 @dataclass(frozen=True, eq=False)
-class _Data:
+class RegressionData:
     """What every regression takes: the same times for all players."""
 
     value: FloatArray
     word: NDArray[np.intp]
     text: NDArray[np.object_]
-    reader: NDArray[np.object_] | None
+    reader: NDArray[np.intp] | None
     controls: Mapping[str, FloatArray]
     own: Mapping[str, Mapping[str, FloatArray]]
     """Columns of each player, the word's own surprisal first."""
@@ -133,15 +130,15 @@ class _Data:
 
     def slope(self, *players: str) -> str | None:
         """Column with a slope of every reader's own, where there are times enough."""
-        if self.reader is None or not players or self.value.size < _TIMES_FOR_SLOPE * len(set(self.reader.tolist())):
-            return None
-        return _column(players[0], 0)
+        return reader_slope(self.surprisal(*players), self.reader)
 
-    def columns(self, *players: str) -> dict[str, FloatArray]:
-        return {**self.controls, **{name: its for player in players for name, its in self.own[player].items()}}
+    def surprisal(self, *players: str) -> dict[str, FloatArray]:
+        """Columns of the players."""
+        return {name: its for player in players for name, its in self.own[player].items()}
 
     def fit(self, *players: str, probability: float = 0.9) -> ClusteredRegression | MixedRegression:
-        its = self.columns(*players)
+        """Mixed-effects regression, or of means least squares."""
+        its = {**self.controls, **self.surprisal(*players)}
         if self.reader is None:
             return clustered_regression(self.value, its, self.text, probability=probability)
         slope = self.slope(*players)
@@ -149,10 +146,8 @@ class _Data:
 
     def held_out(self, *players: str) -> FloatArray:
         """Log-density of every time under regressions on the other texts, in nats."""
-        codes = pd.factorize(self.text)[0]
-        fold = codes % min(_FOLDS, int(codes.max()) + 1)
-        slope = self.slope(*players)
-        return held_out_loglik(self.value, self.columns(*players), fold, self.reader, self.word, slope=slope)
+        of = pd.factorize(self.text)[0], self.reader, self.word
+        return held_out_densities(self.value, self.controls, self.surprisal(*players), *of)
 
 
 @experiment(ReadingTimesSettings, row=ReadingTimesRow)
@@ -165,11 +160,6 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     ``gains.csv`` every pair of players, ``items.csv`` every word.
     """
     words, warnings = _words(study, settings)
-    if settings.times is None and "reading_ms" not in study:
-        needed = (
-            f"is needed: {Set('experiment.times', 'FILE')}, with text_id, word_num, time; {Load('norms')} has times"
-        )
-        raise InputError(needed, field=Set("experiment.times"))
     has_ids = "item_id" in study and settings.columns.context_id is None
     rows, controls, notes = (
         own_times(study)
@@ -179,7 +169,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     source = study.attrs.get("name") if settings.times is None else _source(settings)
     limits = settings.fastest, settings.slowest
     times = joined(words, rows, controls, limits=limits, source=source, has_ids=has_ids)
-    data = _data(words, times, settings)
+    data = regression_data(words, times, settings)
     density = {CONTROLS: data.held_out(), **{name: data.held_out(name) for name in data.own}}
     gains = pd.DataFrame([
         _gain(data, density, *pair, settings.interval) for pair in combinations(reversed(density), 2)
@@ -249,7 +239,8 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
     return found
 
 
-def _data(words: TextWords, times: Times, settings: ReadingTimesSettings) -> _Data:
+def regression_data(words: TextWords, times: Times, settings: ReadingTimesSettings) -> RegressionData:
+    """Times that have every player's surprisal and every control, with both."""
     lags, at = range(settings.spillover + 1), times.rows["at"].to_numpy()
     own = {
         str(player): {_column(str(player), n): words.before(values, n)[at] for n in lags}
@@ -277,11 +268,11 @@ def _data(words: TextWords, times: Times, settings: ReadingTimesSettings) -> _Da
     if len(set(text.tolist())) == 1:
         problem = f"has times of one text, {text[0]!r}; two are needed, for errors and to hold one out"
         raise InputError(problem, source=_source(settings), field=settings.columns.text_id)
-    return _Data(
+    return RegressionData(
         value=np.log(value) if settings.scale == "log" else value,
         word=at[kept],
         text=text,
-        reader=times.rows["reader"].to_numpy()[kept] if "reader" in times.rows else None,
+        reader=pd.factorize(times.rows["reader"].to_numpy()[kept])[0] if "reader" in times.rows else None,
         # what does not vary has no slope
         controls={name: values[kept] for name, values in controls.items() if np.ptp(values[kept]) > 0},
         own={player: {name: values[kept] for name, values in its.items()} for player, its in own.items()},
@@ -310,7 +301,9 @@ def _slopes(name: str, fit: ClusteredRegression | MixedRegression, spillover: in
     ]
 
 
-def _gain(data: _Data, density: Mapping[str, FloatArray], player: str, other: str, interval: float) -> dict[str, Any]:
+def _gain(
+    data: RegressionData, density: Mapping[str, FloatArray], player: str, other: str, interval: float
+) -> dict[str, Any]:
     gain = density[player] - density[other]
     if data.reader is None:
         mean, se = float(gain.mean()), cluster_se(gain, data.text)
@@ -322,7 +315,7 @@ def _gain(data: _Data, density: Mapping[str, FloatArray], player: str, other: st
 
 
 def _row(
-    data: _Data,
+    data: RegressionData,
     name: str,
     fit: ClusteredRegression | MixedRegression,
     slopes: pd.DataFrame,
@@ -357,7 +350,7 @@ def _items(words: TextWords, times: Times) -> pd.DataFrame:
     return pd.DataFrame({**table, "n_times": n_times, "mean_ms": by_word["mean"].to_numpy()})
 
 
-def _doubts(data: _Data, fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
+def _doubts(data: RegressionData, fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
     n_again = int((np.bincount(data.word) > 1).sum())
     if data.reader is None and n_again:
         return [
@@ -369,7 +362,7 @@ def _doubts(data: _Data, fits: Mapping[str, ClusteredRegression | MixedRegressio
     return [f"{', '.join(singular)}: {said}"] if singular else []
 
 
-def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSettings, data: _Data) -> str:
+def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSettings, data: RegressionData) -> str:
     number = ".1f" if settings.scale == "ms" else ".4f"
     line = (
         f"**With surprisal from {{label}}, reading slows by {{slope:{number}}} {_UNITS[settings.scale]} "
@@ -391,7 +384,7 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
     return (
         f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\n{compared}The regression "
         f"({how}) has {', '.join(data.controls)} beside surprisal; {settings.interval:.0%} intervals. All players have "
-        f"the same times; one of {min(_FOLDS, len(set(data.text.tolist())))} parts of the texts is held out at a time."
+        f"the same times; one of {int(text_folds(data.text).max()) + 1} parts of the texts is held out at a time."
     )
 
 

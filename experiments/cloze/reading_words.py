@@ -15,7 +15,7 @@ from pydantic import InstanceOf
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.estimators.messages import Ask, Set, word
+from shannon_game.estimators.messages import Ask, Load, Set, word
 from shannon_game.experiments.studies.parsing import objects, some_of
 from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
@@ -191,6 +191,13 @@ def table_times(
 
 def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Rows of times that came with a study of public norms."""
+    if "reading_ms" not in study:
+        needed = f"is needed: {Set('experiment.times', 'FILE')}, with text_id, word_num, time"
+        raise InputError(f"{needed}; {Load('norms')} has times", field=Set("experiment.times"))
+    if (low := study["reading_ms"].to_numpy() < 0).any():
+        at = int(np.argmax(low))
+        problem = f"is {study['reading_ms'].to_numpy()[at]:g} at reading {at}, should be 0 or more"
+        raise InputError(problem, source="study", field="reading_ms")
     names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
     there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
     rows = pd.DataFrame(there)
@@ -207,20 +214,20 @@ def joined(
     has_ids: bool = False,
 ) -> Times:
     """Times of the words; rows of no known word, of another word, and outside the limits are left out and counted."""
-    shown = _plain(words.word)
+    shown = plain_words(words.word)
     if "number" in rows:
         at = words.word.index.get_indexer(place_index(rows["text"].to_numpy(), rows["number"].to_numpy()))
     else:
         # a word that its text has twice is not told apart
         own = pd.MultiIndex.from_arrays([words.word.index.get_level_values(0), shown])
         once = np.flatnonzero(~own.duplicated(keep=False))
-        found = own[once].get_indexer(pd.MultiIndex.from_arrays([rows["text"].astype(str), _plain(rows["word"])]))
+        found = own[once].get_indexer(pd.MultiIndex.from_arrays([rows["text"].astype(str), plain_words(rows["word"])]))
         at = np.where(found >= 0, once[found], -1)
     known, time = at >= 0, rows["time"].to_numpy()
     read = np.isfinite(time) & (time != 0)
     same = np.ones(at.size, dtype=bool)
     if "word" in rows:
-        given, expected = _plain(rows["word"]).to_numpy(), shown.to_numpy()[at]
+        given, expected = plain_words(rows["word"]).to_numpy(), shown.to_numpy()[at]
         same = (given == "") | (expected == "") | (given == expected)
     fastest, slowest = limits
     with np.errstate(invalid="ignore"):
@@ -246,6 +253,7 @@ def joined(
     )
 
 
-def _plain(words: pd.Series[str]) -> pd.Series[str]:
+def plain_words(words: pd.Series[str]) -> pd.Series[str]:
+    """Letters and digits alone, without case."""
     plain = {word: "".join(filter(str.isalnum, word)).casefold() for word in set(words.tolist())}
     return words.map(plain)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.cloze import StudyWords, WordRules, study_words, word_rules
 from shannon_game.estimators.cloze.study import entry_positions, model_names
+from shannon_game.estimators.documents import clustered_mean
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.settings import Seeded
@@ -142,16 +143,9 @@ def known_mean(values: ArrayLike) -> float:
 
 
 def cluster_se(values: ArrayLike, groups: ArrayLike) -> float:
-    """Standard error of a mean over contexts in groups: sqrt(G / (G - 1) sum_g (sum_i (x_i - mean))^2) / n."""
-    values = np.asarray(values, dtype=float)
-    names, group = np.unique(np.asarray(groups), return_inverse=True)
-    if len(names) == 1:
-        group = np.arange(len(values))
-    sums = np.bincount(group, weights=values - values.mean())
-    n_groups = len(sums)
-    if n_groups < 2:
-        return float("nan")
-    return float(np.sqrt(n_groups / (n_groups - 1) * np.sum(sums**2)) / len(values))
+    """Standard error of a mean over contexts in groups; contexts of one group are each their own."""
+    group = np.asarray(groups)
+    return clustered_mean(values, group if len(set(group.tolist())) > 1 else np.arange(group.size)).se
 
 
 def groups_of(study: xr.Dataset, items: NDArray[np.intp]) -> NDArray[np.object_]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("shannon_game.experiments.first_steps.doctor", "doctor"),
     "demo": ("shannon_game.experiments.first_steps.demo", "demo"),
+    "board": ("shannon_game.experiments.boards.merge", "board_command"),
 }
 """First words that are no experiment -> module and function; each is imported when it is called."""
 

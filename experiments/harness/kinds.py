@@ -23,6 +23,7 @@ KINDS: Mapping[str, str] = {
     "bet": "shannon_game.estimators.bets.validate_bet_study",
     "documents": "shannon_game.estimators.documents.validate_documents_study",
     "estimates": "shannon_game.estimators.documents.validate_estimates_study",
+    "corpora": "shannon_game.experiments.boards.corpora.validate_corpora",
     "published": "shannon_game.experiments.papers.published_study.validate_published_study",
 }
 """Kind of study -> its validator, whose docstring says what such a study holds."""

@@ -75,7 +75,7 @@ def test_the_page_runs_from_the_layout_of_the_public_file_to_its_figure(tmp_path
     assert table["n_words"].tolist() == [n_words] * 2
     assert table["n_times"].tolist() == [6 * n_words] * 2
     assert np.isfinite(table[["slope_se", "sd_reader", "gain_nats"]]).all(axis=None)
-    for name in ("times", "log_times", "cloze_times"):
+    for name in ("times", "cloze_times"):
         assert (tmp_path / name / "figures" / "reading_times.png").stat().st_size
     assert pd.read_csv(tmp_path / "cloze_times" / "table.csv")["n_words"].tolist() == [12]
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import cloze_items, study_words, tvd_exact
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.cloze.live_words import contexts_asked, lost_spellings, score_words, spellings, writable
+from shannon_game.experiments.cloze.live_words import (
+    answer_probabilities,
+    contexts_asked,
+    lost_spellings,
+    spellings,
+    writable,
+)
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of
 from shannon_game.experiments.cloze.tvd.results import oracle_tvd
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
@@ -23,7 +26,6 @@ from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.loading import load_language_model
 
 
@@ -46,7 +48,13 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         model = load_language_model(chosen)
         forms, lost = writable(model, all_forms)
         warnings += lost_spellings(name, lost)
-        q, start = _probabilities(settings, work, model, contexts, [(at, forms[word]) for at, word in said])
+        q, start = answer_probabilities(
+            work,
+            model,
+            contexts,
+            [(at, forms[word]) for at, word in said],
+            other_tokenisations_nats=settings.other_tokenisations_nats,
+        )
         distances[name] = tvd_exact(people, q)
         listed = np.bincount(people.context, weights=q, minlength=len(items))
         se = cluster_se(distances[name], texts)
@@ -68,20 +76,6 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         text=_summary(table, work),
         warnings=tuple(warnings),
     )
-
-
-def _probabilities(
-    settings: TvdSettings, work: Work, model: LanguageModel, contexts: list[str], said: list[tuple[int, list[str]]]
-) -> tuple[FloatArray, FloatArray]:
-    """Probability of every word said in a context, by its forms, and ln of the probability that a word begins there."""
-    of_context: list[list[str]] = [[] for _ in contexts]
-    for context, forms in said:
-        of_context[context] += forms
-    other = settings.other_tokenisations_nats
-    answers = score_words(work, model, contexts, of_context, other_tokenisations_nats=other)
-    logprob = [iter(values) for values in answers["logprob"]]
-    probability = [np.exp(list(islice(logprob[context], len(forms)))).sum() for context, forms in said]
-    return np.array(probability), answers["start_logprob"]
 
 
 def exact_figure(dataset: xr.Dataset) -> Figure:

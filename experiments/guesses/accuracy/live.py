@@ -69,7 +69,7 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
                 f"{_cut(guesses.n_cut)} {guesses.said}".strip()
             )
         else:
-            answers = _play(work, load_language_model(chosen), asked)
+            answers = play_positions(work, load_language_model(chosen), asked)
             surprisal = np.full(study.sizes["item"], np.nan)
             hit[items], surprisal[items] = answers["hit"], answers["surprisal_nats"]
             said.append(
@@ -97,7 +97,8 @@ def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
     return positions[np.lexsort((study["target_start"].to_numpy()[positions], document))]
 
 
-def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+def play_positions(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+    """Let a model guess the next token of contexts, through the store."""
     from shannon_game.inference.lm.continuations import play_top1  # noqa: PLC0415 - the extra lm
 
     # of a longer text a model sees the end; the guess itself may take some tokens more

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 import yaml
+from numpy.typing import NDArray
 
 from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
@@ -54,6 +56,8 @@ class NormColumns(Settings):
     text: str = ""
     time: str = ""
     participant: str = ""
+    unigram_bits: str = ""
+    """Surprisal of the word without its context, by its frequency in a large corpus."""
     where: Mapping[str, str] = {}
     """Only rows with these cells."""
 
@@ -62,6 +66,7 @@ class Corpus(Settings):
     """A public data set."""
 
     title: str
+    language: str = "en"
     citation: str
     licence: str
     home: str
@@ -74,8 +79,8 @@ class Corpus(Settings):
 class NormsSettings(Settings):
     """Settings of :func:`norms`."""
 
-    data: Literal["natural_stories", "ucl", "devarda", "provo", "onestop", "peelle"] | None = None
-    """Which data set; needed."""
+    data: str | None = None
+    """Which data set; needed. An unknown name lists them all."""
     form: Literal["texts", "cloze"] | None = None
     """As texts, on which models are scored, or as people's next words; null: texts where there are any."""
     measure: str | None = None
@@ -90,9 +95,9 @@ class NormsSettings(Settings):
 def norms(settings: NormsSettings) -> xr.Dataset:
     r"""Load a public data set by name, and tell its licence and citation.
 
-    Reading times stand along ``reading`` (``reading_text``, ``reading_word_num``, ``reading_word``, ``reading_ms``, and
-    ``reading_participant`` where readers are told apart), where ``reading_times`` finds them. Nothing of the data is
-    part of this project.
+    Reading times stand along ``reading`` (``reading_text``, ``reading_word_num``, ``reading_word``, ``reading_ms``,
+    ``reading_participant`` where readers are told apart, and ``reading_unigram_nats`` where the file has frequencies),
+    where ``reading_times`` finds them. Nothing of the data is part of this project.
 
     Examples
     --------
@@ -112,6 +117,8 @@ def norms(settings: NormsSettings) -> xr.Dataset:
         raise InputError(
             f"is {word(None)}; {Set('study.data', 'NAME')} is one of {options}", source=Load("norms"), field="data"
         )
+    if settings.data not in CORPORA:
+        raise unknown_choice("data", settings.data, CORPORA, source=Load("norms"))
     corpus = CORPORA[settings.data]
     forms = ["texts"] * (corpus.texts is not None) + ["cloze"] * (settings.data in _CLOZE)
     form = settings.form or forms[0]
@@ -129,7 +136,7 @@ def norms(settings: NormsSettings) -> xr.Dataset:
         measure = settings.measure or next(iter(corpus.times))
         study = _with_times(study, source, corpus.times[measure], measure)
     add_notes(study, source.notes)
-    return study.assign_attrs(name=settings.data)
+    return study.assign_attrs(name=settings.data, language=corpus.language)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +148,8 @@ class _Source:
     root: Path | None
     cache_dir: Path | None
     notes: list[Note] = field(default_factory=list)
+    places: list[pd.Series[int]] = field(default_factory=list)
+    """Places of words by text and number, where numbers have gaps."""
 
     def path(self, file: str) -> Path:
         """A file, or the archive that holds it: the user's own, or downloaded and checked."""
@@ -218,6 +227,10 @@ def _text_study(source: _Source, columns: NormColumns) -> xr.Dataset:
     else:
         found = source.rows(columns, "word_num", "word")
         found = found.assign(word_num=_whole(found, "word_num", source)).sort_values("word_num", kind="stable")
+        place = found.groupby("text_id").cumcount() + columns.first
+        if n_moved := int((place != found["word_num"]).sum()):
+            source.notes.append(Note("words after a gap in the numbers of their text; here they are counted", n_moved))
+            source.places.append(pd.Series(place.to_numpy(), pd.MultiIndex.from_frame(found[["text_id", "word_num"]])))
         texts = {str(name): " ".join(its["word"]) for name, its in found.groupby("text_id", sort=False)}
     ids = sorted(texts, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
     documents = [Document(name, texts[name]) for name in ids]
@@ -233,12 +246,14 @@ def _whole(found: pd.DataFrame, name: str, source: _Source) -> pd.Series[int]:
 
 
 def _with_times(study: xr.Dataset, source: _Source, columns: NormColumns, measure: str) -> xr.Dataset:
-    found = source.rows(columns, "word_num", "word", "time", "participant")
+    found = source.rows(columns, "word_num", "word", "time", "participant", "unigram_bits")
     known = ~found["word_num"].isin(_EMPTY) & ~found["time"].isin(_EMPTY)
     if n_lost := int((~known).sum()):
         source.notes.append(Note("readings without a word's number or a time (skipped words), left out", n_lost))
     found = found[known].reset_index(drop=True)
     number = _whole(found, "word_num", source).to_numpy()
+    for place in source.places:
+        number = place.reindex(pd.MultiIndex.from_arrays([found["text_id"], number]), fill_value=0).to_numpy()
     time = pd.to_numeric(found["time"], errors="coerce")
     if time.isna().any():
         raise InputError(f"is {found['time'][time.isna()].iloc[0]!r}, no time", source=source.name, field=columns.time)
@@ -248,10 +263,11 @@ def _with_times(study: xr.Dataset, source: _Source, columns: NormColumns, measur
         "reading_word": objects(found["word"].tolist()),
         "reading_ms": time.to_numpy(dtype=float),
     }
+    if columns.unigram_bits:
+        bits = pd.to_numeric(found["unigram_bits"], errors="coerce").replace(np.inf, np.nan)
+        arrays["reading_unigram_nats"] = bits.to_numpy(dtype=float) * np.log(2)
     if columns.participant:
-        # workers of a platform are no names to keep
-        codes, known_readers = pd.factorize(found["participant"])
-        arrays["reading_participant"] = objects([f"r{at}" for at in range(1, len(known_readers) + 1)])[codes]
+        arrays["reading_participant"] = _numbered(found["participant"])
     source.notes.append(Note(f"reading times, {measure}", len(found)))
     return study.assign({name: ("reading", values) for name, values in arrays.items()})
 
@@ -308,9 +324,62 @@ _COMPREHENSION = (
 )  # fmt: skip
 
 
+def _nicenboim(source: _Source) -> xr.Dataset:
+    """Completions as they were typed, of which the first word is the answer."""
+    (file,) = source.corpus.files
+    columns = {"participant": "Beraterparticipant", "context": "sentence", "response": "completion"}
+    rows = source.table(file, {**columns, "item": "item", "condition": "condition"})
+    rows["context_id"] = rows.pop("item") + "-" + rows.pop("condition")
+    return cloze_study(rows.assign(participant=_numbered(rows["participant"])), name=source.name)
+
+
+def _bianchi(source: _Source) -> xr.Dataset:
+    """Answers to every word; contexts and targets are of the stories, since the table has neither accents nor marks."""
+    file, *stories = source.corpus.files
+    found = source.table(file, {"story": "tId", "number": "misWords", "word": "originales", "said": "words"})
+    found, parts = found.assign(number=_whole(found, "number", source)).sort_values("number"), []
+    for at, story in enumerate(stories):
+        with _opened(source.path(story), story) as stream:
+            text = stream.read().split()
+        its = found[found["story"] == str(at)]
+        place: list[int] = []
+        bare = [_bare(one) for one in text]
+        for one in map(_bare, its["word"]):
+            at_least = place[-1] + 1 if place else 0
+            if one not in bare[at_least:]:
+                raise InputError(f"lacks the word {one!r} after word {at_least}", source=source.name, field=story)
+            place.append(bare.index(one, at_least))
+        said = pd.DataFrame({"word_num": np.add(place, 1), "response": its["said"].str.split(",").to_list()})
+        said = said.explode("response").query("word_num > 1 and response != ''")
+        counted = said.groupby(list(said.columns), sort=False).size().rename("count").reset_index()
+        before = {one + 1: " ".join(text[max(0, one - _CONTEXT) : one]) for one in place}
+        target = counted["word_num"].map(lambda one, text=text: text[one - 1])
+        text_id, context = story.removesuffix(".txt"), counted["word_num"].map(before)
+        parts.append(counted.assign(text_id=text_id, context=context, target=target))
+    source.notes.append(Note(f"contexts have at most {_CONTEXT} words, of stories of thousands"))
+    return cloze_study(pd.concat(parts, ignore_index=True), name=source.name)
+
+
+# words of a story before the one asked for
+_CONTEXT = 200
+
+
+def _bare(text: str) -> str:
+    """Letters without accents and marks, as the table of Bianchi et al. has words."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFD", text.lower()).encode("ascii", "ignore").decode()))
+
+
+def _numbered(names: pd.Series[str]) -> NDArray[np.object_]:
+    """Readers by number: workers of a platform are no names to keep."""
+    codes, known = pd.factorize(names)
+    return objects([f"r{at}" for at in range(1, len(known) + 1)])[codes]
+
+
 _CLOZE: Mapping[str, Callable[[_Source], xr.Dataset]] = {
     "peelle": _peelle,
     "devarda": _devarda,
+    "nicenboim": _nicenboim,
+    "bianchi": _bianchi,
     "provo": lambda source: provo(root=source.path(NORMS_FILE), layout="norms"),
 }
 with Path(__file__).with_suffix(".yaml").open(encoding="utf-8") as _stream:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from shannon_game.experiments.studies.cloze.norms import CORPORA
+
 SENTENCES = [
     "Anne lost control and laughed.",
     "Billy wrote on the envelope.",
@@ -140,7 +142,45 @@ def devarda(folder: Path) -> None:
     pd.DataFrame(rows).to_csv(folder / "all_measures.csv", index=False)
 
 
-MADE = {each.__name__: each for each in (natural_stories, ucl, devarda, provo, onestop, peelle)}
+def meco(folder: Path, file: str) -> None:
+    """Every word once per language model; the number after the second word is left out."""
+    means = pd.DataFrame(times_of(SENTENCES, 5), columns=["reader", "trialid", "ianum", "ia", "ms"])
+    means = means.groupby(["trialid", "ianum", "ia"], as_index=False)["ms"].mean()
+    means["ianum"] += means["ianum"] > 2
+    means = means.assign(gaze_rt=means["ms"], firstfix_rt=means["ms"] - 9, total_rt=means["ms"] + 50, freq=7.5)
+    models = [means.assign(model=name) for name in ("mgpt_lc", "mgpt_sc")]
+    pd.concat(models).to_csv(folder / file, index=False)
+
+
+def nicenboim(folder: Path) -> None:
+    frames = [
+        ("Sie trinkt einen heißen", ["Kaffee.", "Kaffee", "Tee mit Milch"]),
+        ("Er kauft einen großen", ["Hut", "", "hut."]),
+    ]
+    rows = [
+        {"Beraterparticipant": 100_000 + who, "item": item, "condition": "Constraining_a", "sentence": sentence,
+         "completion": said, "time": 900}
+        for item, (sentence, answers) in enumerate(frames, start=1) for who, said in enumerate(answers)
+    ]  # fmt: skip
+    path = folder / "answers_annotated_before_noun_CORRECTED.tsv"
+    pd.DataFrame(rows).to_csv(path, sep="\t", index=False, quoting=3)
+
+
+def bianchi(folder: Path) -> None:
+    """The first story has marks, accents and a word more than the table; the others are one sentence."""
+    rows, stories = [], list(CORPORA["bianchi"].files)[1:]
+    for at, story in enumerate(stories):
+        text = "¿Qué pasó? Había — un niño muy solo." if at == 0 else "No hay nada."
+        bare = ["que", "paso", "habia", "un", "nino", "solo"] if at == 0 else ["no", "hay", "nada"]
+        (folder / story).write_text(text, encoding="utf-8")
+        rows += [
+            {"tId": at, "misWords": n, "originales": one, "pred": 0, "nPred": 3, "words": f"niño,{one},,{one}"}
+            for n, one in enumerate(bare, start=1)
+        ]
+    pd.DataFrame(rows).to_csv(folder / "predictability.csv")
+
+
+MADE = {each.__name__: each for each in (natural_stories, ucl, devarda, provo, onestop, peelle, nicenboim, bianchi)}
 
 
 def write_all(root: Path) -> Path:
@@ -148,4 +188,7 @@ def write_all(root: Path) -> Path:
     for name, make in MADE.items():
         (root / name).mkdir(parents=True)
         make(root / name)
+    for name in (name for name in CORPORA if name.startswith("meco_")):
+        (root / name).mkdir()
+        meco(root / name, *CORPORA[name].files)
     return root

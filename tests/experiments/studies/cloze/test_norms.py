@@ -61,9 +61,25 @@ def test_answers_are_those_that_people_gave(root: Path) -> None:
     assert "reading_ms" in provo
 
 
+def test_answers_in_other_languages_stand_at_their_words(root: Path) -> None:
+    german = validate_cloze_study(norms(data="nicenboim", root=root / "nicenboim"))
+    assert german["context"].to_numpy().tolist() == ["Sie trinkt einen heißen", "Er kauft einen großen"]
+    # people are numbers, and a blank is no word
+    assert set(german["participant"].to_numpy().tolist()) == {"r1", "r2", "r3"}
+    spanish = validate_cloze_study(norms(data="bianchi", root=root / "bianchi"))
+    first = spanish.isel(item=spanish["text_id"].to_numpy() == "3 axolotl")
+    # accents, marks and the word that the table lacks are the story's
+    assert first["context"].to_numpy().tolist()[-1] == "¿Qué pasó? Había — un niño muy"
+    assert first["target_word"].to_numpy().tolist() == ["pasó?", "Había", "un", "niño", "solo."]
+    assert first["word_num"].to_numpy().tolist() == [2, 3, 5, 6, 8]
+    # three answers a word, of which two are alike, but for the word that all of them are
+    assert spanish["response_count"].to_numpy().sum() == 3 * spanish.sizes["item"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"data": "peele"}, "unknown data 'peele'; did you mean 'peelle'"),
         ({}, "data: is None; data=.NAME. is one of natural_stories: Natural Stories"),
         ({"data": "peelle", "form": "texts"}, "form 'texts'"),
         ({"data": "ucl", "measure": "first_pas"}, "measure 'first_pas'"),
@@ -81,6 +97,9 @@ REAL = {
     ("ucl", "first_pass"): ("eyetracking.RT.txt", (361, 81_109)),
     ("devarda", "self_paced"): ("list8.xls", (205, 1_726)),
     ("peelle", None): ("output.tsv", (3_085, None)),
+    ("nicenboim", None): ("answers_annotated_before_noun_CORRECTED.tsv", (1_131, None)),
+    ("bianchi", None): ("predictability.csv", (26_358, None)),
+    ("meco_german", "first_pass"): ("ge.csv", (12, 2_026)),
     ("provo", None): ("Provo_Corpus-Eyetracking_Data.csv", (55, None)),
 }
 

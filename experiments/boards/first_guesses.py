@@ -1,0 +1,75 @@
+"""First guesses: how often models' most probable token is the token of the text, where people guessed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.study import guess_contexts
+from shannon_game.estimators.layout import response_positions
+from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, with_people_drawn
+from shannon_game.experiments.guesses.accuracy.live import play_positions
+from shannon_game.inference.lm.settings import ModelSettings
+
+
+def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -> Measured:
+    """Score models' guesses at positions of texts, beside people's and beside the most frequent token."""
+    if "target_token" not in study:
+        raise InputError("holds no tokens of the texts", source=f"study {study.attrs.get('name')!r}")
+    guessed = np.unique(response_positions(study))
+    items = guessed[asked.chosen(len(guessed), "guesses")]
+    document = study["item_document"].to_numpy().astype(str)
+    targets = study["target_token"].to_numpy().astype(str)
+    # neighbours of one text share its pass
+    items = items[np.lexsort((study["target_start"].to_numpy()[items], document[items]))]
+    values: dict[str, FloatArray] = {}
+    left_out, notes = {}, []
+    for name in asked.stored([str(each) for each in study["model"].to_numpy()] if "model_hit" in study else []):
+        values[name] = study["model_hit"].sel(model=name).to_numpy()[items][None]
+    if models:
+        contexts = guess_contexts(study)
+        pairs = [(contexts[item], str(targets[item])) for item in items]
+    for name, chosen in models.items():
+        if chosen.source == "ngram":
+            left_out[name] = "an n-gram model of words guesses no tokens"
+            continue
+        from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm
+
+        try:
+            answers = play_positions(asked.work, load_language_model(chosen), pairs)
+        except InputError as problem:
+            left_out[name] = str(problem)
+            continue
+        values[name] = answers["hit"].astype(float)[None]
+        if n_cut := int(answers["is_cut"].sum()):
+            notes.append(f"{name} saw the end of {n_cut:,} texts that are longer than it takes")
+    place = {item: at for at, item in enumerate(items.tolist())}
+    asked_at = response_positions(study)
+    answered = np.flatnonzero(np.isin(asked_at, items))
+    unit = np.array([place[item] for item in asked_at[answered].tolist()])
+    correct, person = (study[name].to_numpy()[answered] for name in ("correct", "participant"))
+    scores = UnitScores(
+        "accuracy",
+        values,
+        unit=items.astype(str),
+        group=document[items],
+        floor=_most_frequent(document, targets, items)[None],
+        ceiling=with_people_drawn(correct.astype(float), unit, person.astype(str), asked),
+    )
+    return Measured((scores,), left_out, tuple(notes))
+
+
+def _most_frequent(document: NDArray[np.str_], targets: NDArray[np.str_], items: NDArray[np.intp]) -> FloatArray:
+    """Hits of the token that is most frequent in the other documents."""
+    every = Counter(targets.tolist())
+    best = {}
+    for name in np.unique(document[items]):
+        others = every - Counter(targets[document == name].tolist())
+        best[name] = max(others or every, key=lambda token: (others or every)[token])
+    return np.array([float(targets[item] == best[document[item]]) for item in items])
