@@ -15,6 +15,7 @@ from shannon_game.experiments.comparison.human_loss.rows import (
     OUTCOMES,
     PEOPLE,
     PLAYERS,
+    POOLED,
     PRIORS,
     WITHOUT,
     WITHOUT_ONE,
@@ -64,6 +65,11 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     private = main.one_by_one_most_median_nats - main.gap_median_nats
     most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
     rings = f"**The model is wrong about these people: {main.alarms}.** " if main.alarms else ""
+    rings += "".join(
+        f"**Fitted camp by camp and pooled, its perplexity is {row.perplexity_median:.4g} "
+        f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}.** "
+        for row in rows_of(people[people["what"] == POOLED])
+    )
     without = "".join(
         f" Without {row.left_out} it is {row.perplexity_median:.4g} [{row.perplexity_posterior_lower:.4g}, "
         f"{row.perplexity_posterior_upper:.4g}]{_failed(row)}."
