@@ -48,13 +48,15 @@ CASES = (
     *("control", "swapped", "pareto", "unigrams", "classes"),
     # people whom it does not
     *("odd_people", "camps", "minority", "shared_bias", "prospect", "pull"),
+    # the control, of whose generator draws alone are known
+    "draws_alone",
 )
 REPORTED = ("odd_people", "shared_bias", "prospect", "pull")
 """Cases of other reports by the people of the control, whose model need not be compiled again."""
 SCALES = (0.6, 1.0, 1.6)
 """Typical slopes of reports, one after the other."""
 N_TOKENS, N_CLASSES, N_TOPICS = 1500, 12, 15
-BIAS, GAMMA, PULL, ODD, MINORITY, UNIGRAMS = 0.4, 0.6, 0.3, 0.2, 0.25, 0.3
+BIAS, GAMMA, PULL, ODD, MINORITY, UNIGRAMS, APART = 0.4, 0.6, 0.3, 0.2, 0.25, 0.3, 1.3
 TAIL, DRAWS, TUNE = 0.05, 75, 15
 
 
@@ -72,8 +74,10 @@ def language(rng: np.random.Generator, n_items: int) -> tuple[Array, Array, Arra
 def beliefs(case: str, rng: np.random.Generator, g: Array, unigram: Array, of_class: Array) -> list[Array]:
     """Beliefs that people hold, one or two."""
 
+    camps = case in ("camps", "minority")
+
     def near() -> Array:
-        return log_softmax(0.85 * g + 0.7 * rng.normal(size=g.shape), axis=1)
+        return log_softmax(0.85 * g + (APART if camps else 0.7) * rng.normal(size=g.shape), axis=1)
 
     if case == "pareto":
         return [log_softmax(g + rng.exponential(0.8, g.shape), axis=1)]
@@ -86,12 +90,12 @@ def beliefs(case: str, rng: np.random.Generator, g: Array, unigram: Array, of_cl
         row, order = np.arange(len(g)), np.argsort(-found, axis=1)
         one, other = order[:, 0], order[row, rng.integers(1, 101, len(g))]
         found[row, one], found[row, other] = found[row, other], found[row, one]
-    return [found, near()] if case in ("camps", "minority") else [found]
+    return [found, near()] if camps else [found]
 
 
 def study_of(case: str, number: int, *, alone: bool) -> tuple[xr.Dataset, float, Array]:
     """A study, its mean gap in nats, and who is of the second camp."""
-    words = "control" if case in REPORTED else case
+    words = "control" if case in (*REPORTED, "draws_alone") else case
     rng = np.random.default_rng([number, CASES.index(words), int(alone), 48])
     design = QuestionDesign(n_participants=30, n_answers=0 if alone else 8, scale="interface" if alone else "slider")
     true, g, unigram, of_class = language(rng, 60)
@@ -103,6 +107,8 @@ def study_of(case: str, number: int, *, alone: bool) -> tuple[xr.Dataset, float,
     belief = np.stack(held) if weights else held[0]
     made = simulate_designed_study(g, belief, target, design, people, seed=int(rng.integers(2**31)), **weights)
     gap = float((made["target_logprob"].to_numpy()[0] - made["human_target_logprob"].to_numpy()).mean())
+    if case == "draws_alone":
+        made = made.drop_vars(["reference_logprob", "token"])
     rng = np.random.default_rng([number, CASES.index(case), int(alone), 49])
     return made.assign(report=("response", reports(case, made, design, rng))), gap, second
 
@@ -162,8 +168,20 @@ def predict(fit: ParticipantFit, rng: np.random.Generator) -> None:
     posterior = group(fit.idata, "posterior")
     names = [one.name for one in fit.compiled.program.model.free_RVs]
     draws = [posterior[name].to_numpy().reshape(-1, *posterior[name].shape[2:])[::3] for name in names]
-    said = np.stack([simulate(dict(zip(names, one, strict=True)), rng)["reports"] for one in zip(*draws, strict=True)])
+    said, EXTRA["rows"] = [], []
+    for one in zip(*draws, strict=True):
+        said.append(simulate(dict(zip(names, one, strict=True)), rng)["reports"])
+        chance = simulate.function(*one)[3]
+        chance = chance / chance.sum(axis=1, keepdims=True)
+        box = np.arange(chance.shape[1])
+        mean = chance @ box
+        odds = fit.compiled.program.model.drawn_log_odds.get_value()
+        EXTRA["rows"].append(np.stack([odds, mean, chance @ box**2 - mean**2, np.searchsorted(fit.data.box_value, said[-1] - 1e-9)]))
+    said = np.stack(said)
     add_groups(fit.idata, {"posterior_predictive": xr.Dataset({"reports": (("chain", "draw", "report"), said[None])})})
+
+
+EXTRA: dict[str, Any] = {}
 
 
 def shapes(idata: Any, data: ParticipantData) -> dict[str, float]:

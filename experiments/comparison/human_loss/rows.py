@@ -350,4 +350,5 @@ class LossRows:
         if self.shown:
             gaps = self.models(self.shown[EVERYONE].data)
             about |= {f"true_gap_nats_{name}": gap for name, gap in gaps.items()}
+            about["whole_distributions"] = int(self.shown[EVERYONE].data.whole)
         return about
