@@ -1,11 +1,13 @@
 """People who are not of the participant model's form, with known truth: whether its interval holds, and what rings.
 
-python tests/benchmarks/hidden_people.py RESULT.csv [--first 0] [--last 19] [--cases CASE ...] [--alone] [--nuts]
+python tests/benchmarks/hidden_people.py RESULT.csv [--first 0] [--last 19] [--cases CASE ...] [--alone] [--engine nuts]
 
-Every study has a language, items and people of its own. With free answers: 60 items, 30 people, a slider; `--alone`:
-60 items, eleven values, comparisons only. The generator's whole distribution is known. The interval is the one that
-`human_loss` quotes: the hull of the posteriors with and without a bias that all share. Draws are of the Gaussian around
-the mode, or of NUTS. Adds a row per study, one case after the other, and leaves out what RESULT.csv has already.
+Every study has 60 items and 30 people of its own, and the generator's whole distribution but for `draws_alone`. With
+free answers people compare on a slider; `--alone`: on eleven values, comparisons only. The interval is the one that
+`human_loss` quotes: the hull of the posteriors with and without a bias that all share; where the check of camps rings,
+also that of the camps pooled. Draws are of the Gaussian around the mode, or of NUTS; with the engine `none` there is
+no fit, and only the check of camps. Adds a row per study, one case after the other, so that a run that is stopped has
+as many of each, and leaves out what RESULT.csv has already.
 """
 
 from __future__ import annotations
@@ -31,11 +33,16 @@ from shannon_game.estimators.comparison import (
     simulate_designed_study,
 )
 from shannon_game.estimators.comparison.simulation.participants import Participants, reports_of
+from shannon_game.experiments.comparison.human_loss.experiment import _of_people
 from shannon_game.inference.comparison import participant_fit
 from shannon_game.inference.comparison.participant_checks import check_camps, check_ends
 from shannon_game.inference.comparison.participant_fit import Compiled, ParticipantFit, fit_participants
 from shannon_game.inference.comparison.participant_posterior import _Simulator
-from shannon_game.inference.comparison.participant_sensitivity import unusual_participants, without_shared_bias
+from shannon_game.inference.comparison.participant_sensitivity import (
+    pooled_gap,
+    unusual_participants,
+    without_shared_bias,
+)
 from shannon_game.inference.posterior import gaussian
 from shannon_game.inference.posterior.arviz_adapter import add_groups, group
 from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
@@ -52,12 +59,16 @@ CASES = (
     "draws_alone",
 )
 REPORTED = ("odd_people", "shared_bias", "prospect", "pull")
-"""Cases of other reports by the people of the control, whose model need not be compiled again."""
+"""Other reports by the people of the control, which come after it: their model need not be compiled again."""
+ORDER = ("control", *REPORTED, *(case for case in CASES if case not in ("control", *REPORTED)))
 SCALES = (0.6, 1.0, 1.6)
 """Typical slopes of reports, one after the other."""
 N_TOKENS, N_CLASSES, N_TOPICS = 1500, 12, 15
 BIAS, GAMMA, PULL, ODD, MINORITY, UNIGRAMS, APART = 0.4, 0.6, 0.3, 0.2, 0.25, 0.3, 1.3
 TAIL, DRAWS, TUNE = 0.05, 75, 15
+SAME = ("target_log_g", "token_log_g", "row_token", "row_participant", "answer_token", "rest_log_g")
+"""What a compiled model holds."""
+KEPT: dict[Any, Any] = {}
 
 
 def language(rng: np.random.Generator, n_items: int) -> tuple[Array, Array, Array, Array]:
@@ -73,7 +84,6 @@ def language(rng: np.random.Generator, n_items: int) -> tuple[Array, Array, Arra
 
 def beliefs(case: str, rng: np.random.Generator, g: Array, unigram: Array, of_class: Array) -> list[Array]:
     """Beliefs that people hold, one or two."""
-
     camps = case in ("camps", "minority")
 
     def near() -> Array:
@@ -86,9 +96,8 @@ def beliefs(case: str, rng: np.random.Generator, g: Array, unigram: Array, of_cl
     if case == "classes":  # words of a class share their log-ratio
         return [log_softmax(g + rng.normal(size=(len(g), N_CLASSES))[:, of_class], axis=1)]
     found = near()
-    if case == "swapped":  # the most probable token, and one of the hundred after it
-        row, order = np.arange(len(g)), np.argsort(-found, axis=1)
-        one, other = order[:, 0], order[row, rng.integers(1, 101, len(g))]
+    if case == "swapped":  # the most probable token, and any other one
+        row, one, other = np.arange(len(g)), found.argmax(axis=1), rng.integers(0, N_TOKENS, len(g))
         found[row, one], found[row, other] = found[row, other], found[row, one]
     return [found, near()] if camps else [found]
 
@@ -142,109 +151,70 @@ def reports(case: str, study: xr.Dataset, design: QuestionDesign, rng: np.random
     return reports_of(Participants(bias, slope, noise, lapse), who, log_odds, scale, rng)
 
 
-KEPT: dict[str, Any] = {}
-
-
 def compiled_for(report: str, data: ParticipantData, made_of: Any) -> Compiled:
     """Compile a model, or take the last one where words and answers are the same."""
     last = KEPT.get(report)
-    same = last is not None and all(
-        np.array_equal(getattr(last.data, name), getattr(data, name))
-        for name in ("target_log_g", "token_log_g", "row_token", "row_participant", "answer_token", "rest_log_g")
-    )
-    if not same:
-        scale = None if data.has_answers else 1.0
-        with mock.patch.object(gaussian, "_OFTEN", gaussian.QUICK):
-            KEPT[report] = last = Compiled(participant_model(data, k0=scale, report=report), data, made_of)
-    else:
+    if last is not None and all(np.array_equal(getattr(last.data, name), getattr(data, name)) for name in SAME):
         last.data = last.program.model.words_data = data
         last.start, last.program._precision = None, []
-    return last
+        return last
+    with mock.patch.object(gaussian, "_OFTEN", gaussian.QUICK):
+        model = participant_model(data, k0=None if data.has_answers else 1.0, report=report)
+        KEPT[report] = Compiled(model, data, made_of)
+    return KEPT[report]
 
 
 def predict(fit: ParticipantFit, rng: np.random.Generator) -> None:
-    """Add new reports at some of the draws."""
-    simulate = KEPT.setdefault(id(fit.compiled), _Simulator(fit.compiled))
-    posterior = group(fit.idata, "posterior")
+    """Add new reports at a third of the draws."""
+    if KEPT.get("simulate", (None,))[0] is not fit.compiled:
+        KEPT["simulate"] = fit.compiled, _Simulator(fit.compiled)
+    simulate, posterior = KEPT["simulate"][1], group(fit.idata, "posterior")
     names = [one.name for one in fit.compiled.program.model.free_RVs]
     draws = [posterior[name].to_numpy().reshape(-1, *posterior[name].shape[2:])[::3] for name in names]
-    said, EXTRA["rows"] = [], []
-    for one in zip(*draws, strict=True):
-        said.append(simulate(dict(zip(names, one, strict=True)), rng)["reports"])
-        chance = simulate.function(*one)[3]
-        chance = chance / chance.sum(axis=1, keepdims=True)
-        box = np.arange(chance.shape[1])
-        mean = chance @ box
-        odds = fit.compiled.program.model.drawn_log_odds.get_value()
-        EXTRA["rows"].append(np.stack([odds, mean, chance @ box**2 - mean**2, np.searchsorted(fit.data.box_value, said[-1] - 1e-9)]))
-    said = np.stack(said)
+    said = np.stack([simulate(dict(zip(names, one, strict=True)), rng)["reports"] for one in zip(*draws, strict=True)])
     add_groups(fit.idata, {"posterior_predictive": xr.Dataset({"reports": (("chain", "draw", "report"), said[None])})})
 
 
-EXTRA: dict[str, Any] = {}
+def beside(name: str, truth: float, *draws: Array) -> dict[str, Any]:
+    """Hull of the intervals of draws, the median of the first ones, and whether the truth is inside."""
+    ends = np.stack([np.quantile(one, [TAIL, 0.5, 1 - TAIL]) for one in draws])
+    lower, median, upper = ends[:, 0].min(), ends[0, 1], ends[:, 2].max()
+    found = {"lower": lower, "median": median, "upper": upper, "holds": bool(lower <= truth <= upper)}
+    return {f"{name}{what}": value for what, value in found.items()}
 
 
-def shapes(idata: Any, data: ParticipantData) -> dict[str, float]:
-    """Two-sided p-values of what predictions say of the shape of reports."""
-    predicted = group(idata, "posterior_predictive")["reports"].to_numpy()
-    predicted = predicted.reshape(-1, predicted.shape[-1])
-    observed = data.box_value[data.row_box]
-    mean = predicted.mean(axis=0)
-    rank = np.argsort(np.argsort(mean)) * 5 // mean.size
-    by_mean = np.stack([np.ones(mean.size) * (rank == at) for at in range(5)])
-    edges = np.quantile(predicted, np.arange(1, 8) / 8)
-    found = {}
-    for name, f in (
-        ("bins_p", lambda y: (y - mean) @ by_mean.T),
-        ("histogram_p", lambda y: np.stack([(np.digitize(y, edges) == at).mean(axis=-1) for at in range(8)], axis=-1)),
-    ):
-        replicate, seen = f(predicted), f(observed)
-        away = replicate - replicate.mean(axis=0)
-        inverse = np.linalg.pinv(np.cov(away.T))
-        distance = lambda y: np.einsum("...i,ij,...j", y, inverse, y)
-        found[name] = float((distance(away) >= distance(seen - replicate.mean(axis=0))).mean())
-    log_odds = data.target_log_g[data.row_item] - data.token_log_g[data.row_token]
-    rank = np.argsort(np.argsort(log_odds)) * 5 // mean.size
-    slope = lambda y: (y - mean) @ np.stack([rank == at for at in range(5)]).T
-    replicate, seen = slope(predicted), slope(observed)
-    inverse = np.linalg.pinv(np.cov(replicate.T))
-    distance = lambda y: np.einsum("...i,ij,...j", y, inverse, y)
-    found["generator_bins_p"] = float((distance(replicate) >= distance(seen)).mean())
-    inner = lambda y: ((y > 0.25) & (y < 0.75)).mean(axis=-1)
-    found["middle_p"] = float(
-        2 * min((inner(predicted) <= inner(observed)).mean(), (inner(predicted) >= inner(observed)).mean())
-    )
-    return found
-
-
-def row(case: str, number: int, *, alone: bool, nuts: bool) -> dict[str, Any]:
+def row(case: str, number: int, *, alone: bool, engine: str) -> dict[str, Any]:
     """Simulate and estimate one study."""
     made, truth, second = study_of(case, number, alone=alone)
-    data, start = participant_data(made, "interface" if alone else "slider"), time.process_time()
-    rng = np.random.default_rng(number)
-    lengths = {} if nuts else {"draws": DRAWS, "tune": TUNE, "thresholds": GATE}
+    scale, start = "interface" if alone else "slider", time.process_time()
+    data, rng = participant_data(made, scale), np.random.default_rng(number)
+    how = {"report": "shared_bias", "seed": number}
+    how |= {} if engine == "nuts" else {"draws": DRAWS, "tune": TUNE, "thresholds": GATE}
+    camps = check_camps(data, np.random.default_rng(number))
+    found: dict[str, Any] = {"case": case, "collected": "comparisons" if alone else "answers", "study": number}
+    right = float((camps.second == second).mean())
+    found |= {"engine": engine, "truth": truth, "k0": SCALES[number % 3], "camps_z": camps.z}
+    found |= {"camps_right": max(right, 1 - right), "unusual": len(unusual_participants(data))}
+    if engine == "none":
+        return found
     with ExitStack() as patched:
-        if not nuts:
+        if engine == "gaussian":
             patched.enter_context(mock.patch.object(Compiled, "draws", of_gaussian))
-        patched.enter_context(mock.patch.object(participant_fit, "participant_model", lambda *_, **how: how["report"]))
+        patched.enter_context(
+            mock.patch.object(participant_fit, "participant_model", lambda *_, **given: given["report"])
+        )
         patched.enter_context(mock.patch.object(participant_fit, "Compiled", compiled_for))
-        fit = fit_participants(data, report="shared_bias", seed=number, **lengths)
+        fit = fit_participants(data, **how)
         bare = without_shared_bias(fit, rng)
         predict(fit, rng)
-        bare = bare or fit_participants(data, seed=number, **lengths)
-    found: dict[str, Any] = {"case": case, "collected": "comparisons" if alone else "answers", "study": number}
-    found |= {"engine": "nuts" if nuts else "gaussian", "truth": truth, "k0": SCALES[number % 3]}
-    for name, one in (("", fit), ("bare_", bare)):
-        ends = np.quantile(one.gap_nats, [TAIL, 0.5, 1 - TAIL])
-        found |= {f"{name}{end}": value for end, value in zip(("lower", "median", "upper"), ends, strict=True)}
-    low, high = (f([found[end], found[f"bare_{end}"]]) for f, end in ((min, "lower"), (max, "upper")))
-    found |= {"hull_lower": low, "hull_upper": high, "holds": bool(low <= truth <= high)}
-    camps = check_camps(data, rng)
-    right = float((camps.second == second).mean())
-    found |= {"camps_z": camps.z, "ends_p": check_ends(fit.idata, data).p_value, "camps_right": max(right, 1 - right)}
-    found |= shapes(fit.idata, data)
-    found |= {"unusual": "; ".join(unusual_participants(data)), "converged": fit.convergence.passed}
-    return found | {"cpu_seconds": round(time.process_time() - start, 1)}
+        found["ends_p"] = check_ends(fit.idata, data).p_value
+        bare = bare or fit_participants(data, **how | {"report": "linear"})
+        found |= beside("", truth, fit.gap_nats) | beside("hull_", truth, fit.gap_nats, bare.gap_nats)
+        if camps.rings:
+            its = [_of_people(made, data.participant[own]) for own in (camps.second, ~camps.second)]
+            parts = [fit_participants(participant_data(one, scale), **how) for one in its]
+            found |= beside("pooled_", truth, pooled_gap(parts)[0].mean(axis=1))
+    return found | {"converged": fit.convergence.passed, "cpu_seconds": round(time.process_time() - start, 1)}
 
 
 def main() -> None:
@@ -253,17 +223,17 @@ def main() -> None:
     parser.add_argument("result", type=Path)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--last", type=int, default=19)
-    parser.add_argument("--cases", nargs="+", default=CASES)
+    parser.add_argument("--cases", nargs="+", default=ORDER)
     parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--nuts", action="store_true")
+    parser.add_argument("--engine", choices=("gaussian", "nuts", "none"), default="gaussian")
     given = parser.parse_args()
-    how = {"alone": given.alone, "nuts": given.nuts}
+    how = {"alone": given.alone, "engine": given.engine}
     keys = ["case", "collected", "study", "engine"]
     table = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({key: [] for key in keys})
     done = set(table[keys].itertuples(index=False, name=None))
     for number in range(given.first, given.last + 1):
         for case in given.cases:
-            key = case, "comparisons" if given.alone else "answers", number, "nuts" if given.nuts else "gaussian"
+            key = case, "comparisons" if given.alone else "answers", number, given.engine
             if key not in done:
                 table = pd.concat([table, pd.DataFrame([row(case, number, **how)])])
                 table.round(4).to_csv(given.result, index=False)

@@ -92,7 +92,7 @@ def of_gaussian(
     *,
     draws: int,
     chains: int,
-    **_: Any,  # noqa: ARG001
+    **_: Any,
 ) -> tuple[Any, SharedBelief]:
     """Draws of the Gaussian around the mode, in place of NUTS."""
     model = compiled.program.model
