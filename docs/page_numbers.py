@@ -51,7 +51,8 @@ TEXT_PLAYERS = ("position_bias_nats", "slope", "agreement", "perplexity")
 VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
-    "not reproducible from public data": "not_reproducible",
+    "read": "read",
+    "not available": "not_available",
     "differs, explained": "explained",
 }
 
@@ -66,7 +67,7 @@ def take_rows(table: pd.DataFrame, keys: tuple[str, ...], columns: tuple[str, ..
 
 def take_verdicts(table: pd.DataFrame) -> pd.DataFrame:
     """Count the verdicts of ``+exp=reproduce``: by paper, by origin and in all."""
-    kinds = [table["paper"], table["origin"].replace("counted", "counted from files"), pd.Series("all", table.index)]
+    kinds = [table["paper"], table["origin"].replace("counted", "in files alone"), pd.Series("all", table.index)]
     counts = pd.concat([pd.crosstab(kind, table["verdict"]).rename_axis("published in") for kind in kinds])
     counts = counts.rename(columns=VERDICTS).reindex(columns=list(VERDICTS.values())).fillna(0).astype(int)
     counts.insert(0, "values", counts.sum(axis=1))

@@ -17,6 +17,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.dictionary import column, data_dictionary, data_package
 from shannon_game.experiments.collect.games.comparison import report_of
 from shannon_game.experiments.collect.games.protocol import CHECK, n_tries, own_steps
 from shannon_game.experiments.collect.settings import PaySettings
@@ -39,7 +40,7 @@ PAY_COLUMNS = (
     *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_announced"),
     *("n_failed_checks", "score_points", "base", "bonus", "total", "currency"),
 )
-"""Columns of the table of pay; amounts in units of the currency, rounded to cents."""
+"""Columns of the table of pay; amounts are rounded to cents."""
 
 _COLUMNS: Mapping[str, Any] = {
     "study": Study.name,
@@ -76,10 +77,7 @@ _COLUMNS: Mapping[str, Any] = {
     "state": Session.state,
 }
 COMMON = (*_COLUMNS, "context", "target")
-"""Columns of every game: times in seconds since 1970 (UTC) or milliseconds; ``participant`` is the pseudonym,
-``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question,
-``tries`` how often a training round was asked, ``rules_tries`` the questions on the rules; ``failed_checks`` and the
-questions announced are of the whole visit."""
+"""Columns of every game; ``data/columns.yaml`` says what each is."""
 
 Values = Mapping[str, Any]
 
@@ -258,11 +256,11 @@ def answers_csv(transaction: Transaction, study_id: int) -> str:
     return export_csv(pd.concat(tables) if tables else pd.DataFrame(), columns)
 
 
-def export_csv(table: pd.DataFrame, columns: Iterable[str] | None = None) -> str:
-    """Write a table as guarded CSV; true and false are 1 and 0, lists and mappings JSON."""
-    return csv_text(
-        table.reindex(columns=list(table.columns if columns is None else columns)).astype(object).map(_cell)
-    )
+def export_csv(table: pd.DataFrame, columns: Iterable[str] | None = None, *, file: str = "answers") -> str:
+    """Write a table as guarded CSV; true and false are 1 and 0, whole numbers have no point, lists are JSON."""
+    table = table.reindex(columns=list(table.columns if columns is None else columns))
+    whole = {name: "Int64" for name in table if column(file, str(name))["type"] == "integer"}
+    return csv_text(table.astype(whole).astype(object).map(_cell))
 
 
 def _cell(value: Any) -> Any:
@@ -293,7 +291,10 @@ def chosen_number(there: Mapping[int, tuple[str, str]], wanted: str | None, *, s
 
 
 def write_exports(transaction: Transaction, study: Study, folder: Path | str, *, pay: bool = True) -> list[Path]:
-    """Write ``answers_GAME.csv`` for every game that was answered, ``surveys.csv`` and ``pay.csv``."""
+    """Write ``answers_GAME.csv`` for every game that was answered, ``surveys.csv``, ``pay.csv``, and what is in them.
+
+    ``data_dictionary.csv`` has a row per column; ``datapackage.json`` says the same to programs.
+    """
     folder = Path(folder)
     tables = {
         f"answers_{game}": tidy_answers(transaction, game, study_ids=[study.id])
@@ -304,5 +305,9 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
         tables["pay"] = pay_table(transaction, study.id, PaySettings(**study.settings.get("pay", {})))
     with replaced(folder, "export") as staging:
         for name, table in tables.items():
-            write_whole(staging / f"{name}.csv", export_csv(table), private=True)
-    return [folder / f"{name}.csv" for name in tables]
+            write_whole(staging / f"{name}.csv", export_csv(table, file=name), private=True)
+        columns = {name: list(table.columns) for name, table in tables.items()}
+        write_whole(staging / "data_dictionary.csv", csv_text(data_dictionary(columns)), private=True)
+        package = json.dumps(data_package(study.name, columns), ensure_ascii=False, indent=1)
+        write_whole(staging / "datapackage.json", package + "\n")
+    return [*(folder / f"{name}.csv" for name in tables), folder / "data_dictionary.csv", folder / "datapackage.json"]

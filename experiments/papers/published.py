@@ -11,22 +11,23 @@ import hashlib
 import io
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.papers.published_study import check_value, validate_published_study
+from shannon_game.experiments.papers.published_study import COMPUTED, check_value, validate_published_study
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.settings import Settings, UserPath
 
 COLUMNS = (
     *("paper", "where", "quantity", "unit", "printed", "tolerance", "expected", "reason"),
-    *("part", "table", "select", "column", "origin", "source"),
+    *("part", "table", "select", "column", "origin", "source", "basis"),
 )
-"""Header of a table of published values."""
+"""Header of a table of published values. Without `basis` every value of ours is computed."""
 
 _HERE = Path(__file__).parent
 _TABLES = ("published.csv", "provo_published.csv", "provo_published_lists.csv", "rank_perplexity_published.csv")
@@ -74,6 +75,8 @@ def read_values(path: Path) -> pd.DataFrame:
     except (UnicodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"cannot be read as CSV: {' '.join(str(error).split())}", source=path) from None
     header, table = read.iloc[0].tolist(), read.iloc[1:].set_axis(range(2, len(read) + 1))
+    if tuple(header) == COLUMNS[:-1]:
+        header, table = list(COLUMNS), table.assign(basis=np.where(table[COLUMNS.index("part")] == "", "", COMPUTED))
     if tuple(header) != COLUMNS:
         raise InputError(f"is {some_of(header, 20)}; should be {', '.join(COLUMNS)}", source=path, field="header")
     if table.empty:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 REPRODUCED = "reproduced to the digit"
 WITHIN_TOLERANCE = "within stated tolerance"
-NOT_REPRODUCIBLE = "not reproducible from public data"
+READ = "read"
+NOT_AVAILABLE = "not available"
 EXPLAINED = "differs, explained"
 DIFFERS = "differs"
 NO_VALUE = "no value of ours"
@@ -30,19 +31,27 @@ NOT_RUN = "not run"
 PART_FAILED = "part failed"
 
 VERDICTS = (
-    *(REPRODUCED, WITHIN_TOLERANCE, NOT_REPRODUCIBLE, EXPLAINED),
+    *(REPRODUCED, WITHIN_TOLERANCE, READ, NOT_AVAILABLE, EXPLAINED),
     *(DIFFERS, NO_VALUE, PART_FAILED, DATA_MISSING, NOT_RUN),
 )
-"""Every verdict that a published value can get; it gets exactly one."""
+"""Every verdict that a published value can get; it gets exactly one.
+
+The first two are of values computed from responses or models; ``read`` repeats the authors' stored result.
+"""
 
 UNEXPECTED = frozenset({DIFFERS, NO_VALUE, PART_FAILED})
 """Verdicts that a run has to answer for with its exit code."""
 
-EXPECTED = ("", NOT_REPRODUCIBLE, EXPLAINED)
+EXPECTED = ("", NOT_AVAILABLE, EXPLAINED)
 """What the table may say beforehand of a value that ours is not expected to equal; with a reason."""
 
-ORIGINS = ("printed", "counted")
-"""Where a published value stands: in the text itself, or in public files, from which we counted it."""
+PRINTED, COUNTED, AGAIN = "printed", "counted", "printed again"
+ORIGINS = (PRINTED, COUNTED, AGAIN)
+"""Where a published value stands: in the text; in public files alone, counted by us; in the text a second time."""
+
+COMPUTED = "computed"
+BASES = (COMPUTED, READ)
+"""What ours is: computed from responses or models, or read from the authors' stored results."""
 
 _MEANINGS = {
     "paper": "which publication, a short name",
@@ -56,7 +65,8 @@ _MEANINGS = {
     "table": "CSV file in that part's folder",
     "select": 'its row: "player=human | rounding=none" (:func:`parse_select`)',
     "column": "its column",
-    "origin": "``printed`` in the text, or ``counted`` by us from a public file",
+    "origin": "``printed`` in the text, ``printed again`` there, or ``counted`` by us from a public file",
+    "basis": "``computed`` from responses or models, or ``read`` from the authors' stored results; empty without part",
     "source": "the place in the text (table, appendix or section), or the public file",
 }
 _TEXT = tuple(_MEANINGS)
@@ -98,13 +108,20 @@ def decimals(printed: str) -> int:
 
 
 def judge(
-    printed: str, ours: float | None, *, tolerance: float = math.nan, expected: str = "", reason: str = ""
+    printed: str,
+    ours: float | None,
+    *,
+    tolerance: float = math.nan,
+    expected: str = "",
+    reason: str = "",
+    basis: str = COMPUTED,
 ) -> str:
     r"""Give the verdict on one published value that could be computed.
 
     Ours is reproduced to the digit where :math:`|ours - printed| \le 10^{-d} / 2`, with d the digits printed after
     the point. The bound is closed, so that it does not matter whether the authors round halves up or to even: 0.125 is
-    printed as 0.12 or as 0.13. Where the paper prints a bound ("<0.1"), ours is reproduced if it keeps the bound.
+    printed as 0.12 or as 0.13. Where the paper prints a bound ("<0.1"), ours is reproduced if it keeps the bound. What
+    agrees and was read from the authors' stored results is ``read``.
 
     Examples
     --------
@@ -118,15 +135,15 @@ def judge(
             field="expected",
         )
     if ours is None or not math.isfinite(ours):
-        return NOT_REPRODUCIBLE if expected == NOT_REPRODUCIBLE else NO_VALUE
+        return NOT_AVAILABLE if expected == NOT_AVAILABLE else NO_VALUE
     unit = Decimal(1).scaleb(-decimals(printed))
     # repr has the fewest digits that give the same float: 0.705 is 0.705 again
     exact = Decimal(repr(float(ours)))
     off = abs(exact - number)
     if _KEEPS[bound](exact, number) if bound else off <= unit / 2 + _HAIR * unit:
-        return REPRODUCED
+        return READ if basis == READ else REPRODUCED
     if not math.isnan(tolerance) and off <= Decimal(repr(float(tolerance))):
-        return WITHIN_TOLERANCE
+        return READ if basis == READ else WITHIN_TOLERANCE
     return expected or DIFFERS
 
 
@@ -162,7 +179,7 @@ def check_value(source: str, row: dict[str, str], tolerance: float) -> None:
         if not row[key].strip():
             raise InputError("is empty", source=source, field=key)
     if row["origin"] not in ORIGINS:
-        raise InputError(f"is {row['origin']!r}, should be {' or '.join(ORIGINS)}", source=source, field="origin")
+        raise InputError(f"is {row['origin']!r}, should be {', '.join(ORIGINS)}", source=source, field="origin")
     if tolerance <= 0:
         raise InputError(f"is {tolerance}, should be larger than zero, or empty", source=source, field="tolerance")
     try:
@@ -170,10 +187,11 @@ def check_value(source: str, row: dict[str, str], tolerance: float) -> None:
         parse_select(row["select"])
     except InputError as error:
         raise InputError(str(error), source=source) from None
+    if row["basis"] not in (BASES if row["part"] else ("",)):
+        wanted = f"{' or '.join(BASES)} where a part has ours, or else empty"
+        raise InputError(f"is {row['basis']!r}, should be {wanted}", source=source, field="basis")
     located = [bool(row[key]) for key in ("part", "table", "column")]
     if any(located) and not all(located):
         raise InputError("go together; fill in all three, or none", source=source, field="part, table, column")
-    if not any(located) and row["expected"] != NOT_REPRODUCIBLE:
-        raise InputError(
-            f"is empty, which only a value that is {NOT_REPRODUCIBLE!r} may be", source=source, field="part"
-        )
+    if not any(located) and row["expected"] != NOT_AVAILABLE:
+        raise InputError(f"is empty, which only a value that is {NOT_AVAILABLE!r} may be", source=source, field="part")

@@ -1,4 +1,4 @@
-"""Tables in files: Parquet, or delimited text, of which what pandas would shift or swallow is refused with its line."""
+"""Tables in files: Parquet, Excel, or delimited text, of which what pandas would shift or swallow is refused."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.csv_tables import without_guard
+from shannon_game.experiments.studies import workbooks
 from shannon_game.experiments.studies.files import read_bytes, regular_file
 from shannon_game.experiments.studies.ibex_results import is_results, result_columns
 from shannon_game.experiments.studies.json_cells import leaf_text
@@ -33,7 +34,7 @@ from shannon_game.experiments.studies.table_parts import chosen, ending_of, is_s
 from shannon_game.inference.settings import Settings, UserPath
 
 _OTHER_FILES = {
-    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods", ".numbers"), "is a workbook; save its sheet as CSV"),
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), "is a workbook; save it as .xlsx, or its sheet as CSV"),
     **dict.fromkeys(
         (".sav", ".dta", ".sas7bdat", ".rds", ".rda", ".rdata", ".mat", ".psydat", ".edat", ".edat2", ".edat3"),
         "is a file of another program; export it there as CSV",
@@ -114,7 +115,9 @@ class TableFile(Settings):
     empty: CellTexts = ()
     """Texts that stand for an empty cell, such as [NA, -99]."""
     skip: Annotated[int, Field(ge=0, le=1000)] = 0
-    """Lines before the header."""
+    """Lines before the header; of a workbook, rows."""
+    sheet: str | None = None
+    """Sheet of a workbook; null: the only one with entries."""
     where: Rows = Field(default={})
     """Keep the rows with these cells alone, such as {phase: test, trial: [cloze, text]}; others are counted."""
     where_not: Rows = Field(default={})
@@ -125,7 +128,7 @@ class OneTable(TableFile):
     """A study in one table."""
 
     path: UserPath
-    """The table: delimited text (.gz too), Parquet or JSON; a folder, or data/*.csv, has one file per participant."""
+    """The table: text (.gz too), .xlsx, Parquet or JSON; a folder, or data/*.csv, has one file per participant."""
 
     def read(self, of: str, wanted: Iterable[str]) -> Table:
         """The table; see :func:`read_table`."""
@@ -135,7 +138,7 @@ class OneTable(TableFile):
 def read_table(
     path: Path, *, of: str, how: TableFile | None = None, wanted: Iterable[str] = (), once: bool = True
 ) -> Table:
-    """Read a table: Parquet or JSON by its ending, results of PCIbex, else delimited text, also packed (``.gz``).
+    """Read a table: Parquet, Excel or JSON by its ending, results of PCIbex, else text, also packed (``.gz``).
 
     A folder with one file per participant, or a pattern such as ``data/*.csv``, is read as one table. `of` says what a
     row is, `wanted` columns tell which separator is right; see :func:`plain_table.finished`.
@@ -164,6 +167,10 @@ def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:
     if ending in (".parquet", ".pq"):
         cells = _parquet(path)
         table = Table(cells, path, file_sha256(path), np.arange(1, len(cells) + 1), decimal=how.decimal)
+    elif ending in workbooks.ENDINGS:
+        notes: list[Note] = []
+        cells, rows = workbooks.sheet_table(path, how.sheet, how.skip, notes)
+        table = Table(cells, path, file_sha256(path), rows, "row", how.decimal, notes=notes)
     elif ending in (".json", ".jsonl", ".ndjson") or (ending == ".txt" and _JSON.match(_content(path)[:200])):
         table = _json(path, how.decimal)
     else:
@@ -175,9 +182,14 @@ def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:
         cells = pd.DataFrame({name: objects(cells) for name, cells in without_guard(columns).items()}, dtype=object)
         table = Table(cells, path, file_sha256(path), lines, "line", how.decimal, notes=notes)
     if none := set(how.empty):
-        cells = table.cells.map(lambda cell: "" if isinstance(cell, str) and cell in none else cell)
+        cells = table.cells.map(lambda cell: "" if _written(cell) in none else cell)
         table = replace(table, cells=cells)
     return without_survey_headers(table)
+
+
+def _written(cell: object) -> str:
+    """Text of a cell: a whole number without a point."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def _json(path: Path, decimal: str) -> Table:

@@ -14,12 +14,13 @@ import pandas as pd
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
+from shannon_game.experiments.studies import workbooks
 from shannon_game.experiments.studies.files import MissingFilesError
 from shannon_game.experiments.studies.parsing import Note, objects, some_of
 from shannon_game.experiments.studies.plain_table import Table
 
 PARTICIPANT = "participant"
-_TABLES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet", ".pq")
+_TABLES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", *workbooks.ENDINGS)
 _WILD = set("*?[")
 
 

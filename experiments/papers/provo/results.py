@@ -70,7 +70,9 @@ class LegacyResults:
     numbers: Mapping[str, float]
     """By quantity, see the published table."""
     lists: Mapping[str, Floats]
-    """By the name of the stored list: one value a context, in its order. NaN where the samples are not public."""
+    """By the name of the stored list: one value a context, in its order. NaN where the folder has no samples."""
+    n_contexts: Mapping[str, int]
+    """Contexts of each model whose samples the folder has."""
 
 
 def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyResults:
@@ -89,7 +91,7 @@ def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyR
     numbers = {**legacy.numbers, **appendix_calibration(study), **token_errors, **spread, **last_losses(study)}
     if "tvd/gpt2/stored list" in numbers and "tvd/oracle2-oracle1" in numbers:
         numbers["tvd/gpt2 minus oracles"] = numbers["tvd/gpt2/stored list"] - numbers["tvd/oracle2-oracle1"]
-    return LegacyResults(numbers, {name: values for name, (values, _) in lists.items()})
+    return LegacyResults(numbers, {name: values for name, (values, _) in lists.items()}, legacy.n_contexts)
 
 
 class _Legacy:
@@ -107,6 +109,7 @@ class _Legacy:
         self._even = _without_odd(self._human, seed=1)
         self.numbers: dict[str, float] = {}
         self.lists: Lists = {}
+        self.n_contexts: dict[str, int] = {}
 
     def _drop_blank(self, counts: WordCounts) -> WordCounts:
         return without_word(counts, self._words.blank)
@@ -157,7 +160,7 @@ class _Legacy:
     def model(self, name: str) -> None:
         model = self._words.models[name]
         # the code's loops end one context early
-        n = len(model.item) - 1
+        self.n_contexts[name] = n = len(model.item) - 1
         counts, items = model.counts.take(np.arange(n)), model.item[:n]
         before = self._human if name in GPT2_MODELS else self._even
         answers = before.take(items)

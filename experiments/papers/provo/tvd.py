@@ -93,6 +93,7 @@ def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame
             "difference": ours - table["legacy"],
             "printed": table["printed"].fillna(""),
             "clean": [_clean_value(str(name), known) for name in table.index],
+            "n_contexts": table.index.str.split("/").str[1].map(results.n_contexts).astype("Int64"),
             "source": table["source"].fillna(""),
         }
     ).reset_index(names="quantity")

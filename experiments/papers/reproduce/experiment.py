@@ -32,6 +32,7 @@ from shannon_game.experiments.harness.settings import Seeded, rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.papers.published_study import (
     DATA_MISSING,
+    NOT_AVAILABLE,
     NOT_RUN,
     PART_FAILED,
     UNEXPECTED,
@@ -50,6 +51,7 @@ TABLE_COLUMNS = (
     *("part", "origin", "source"),
 )
 
+_OTHER_DATA = "is of other data"
 _WITHOUT_OUTPUTS = {"data missing": DATA_MISSING, "not run": NOT_RUN, "failed": PART_FAILED}
 OWN_CODE = {
     "tvd": ("shannon_game.experiments.papers.provo.tvd", "tvd_legacy", "provo"),
@@ -61,7 +63,18 @@ OWN_CODE = {
 }
 """What repeats a paper's own code -> module, function, study."""
 
-_COLOURS = ("#009E73", "#4A9BC8", "#939393", "#C38700", "#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0")
+_COLOURS = (
+    "#009E73",
+    "#4A9BC8",
+    "#A8D5C2",
+    "#939393",
+    "#C38700",
+    "#D55E00",
+    "#CC79A7",
+    "#B3261E",
+    "#d9d9d9",
+    "#f0f0f0",
+)
 
 
 class DataSettings(Settings):
@@ -257,7 +270,7 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
     for row in rows_of(study.to_dataframe().reset_index()):
         outcome = by_name[row.part] if row.part else None
         ours: float | None = None
-        reason = row.reason
+        reason, problem = row.reason, ""
         if outcome is None and row.paper in PAPERS and row.paper not in asked:
             verdict = NOT_RUN
         elif outcome is not None and not outcome.has_outputs:
@@ -270,7 +283,14 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
                     cache[path] = read_guarded_csv(path) if path.is_file() else None
                 ours, problem = value_of(cache[path], parse_select(row.select), row.column)
                 reason = reason or (f"{row.table}: {problem}" if problem else "")
-            verdict = judge(row.printed, ours, tolerance=row.tolerance, expected=row.expected, reason=row.reason)
+            other_data = ours is None and problem.startswith(_OTHER_DATA)
+            verdict = judge(
+                *(row.printed, ours),
+                tolerance=row.tolerance,
+                expected=NOT_AVAILABLE if other_data else row.expected,
+                reason=reason if other_data else row.reason,
+                basis=row.basis,
+            )
         found = {"ours": np.nan, "difference": np.nan}
         if ours is not None:
             # nothing is subtracted from a bound
@@ -294,8 +314,11 @@ def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str)
     if missing is not None:
         return None, f"has no column {missing}"
     mine = table
-    for name, cell in select.items():
-        mine = mine[mine[name] == cell]
+    # what a value was counted from comes last: ours of other data is not compared with it
+    for name, cell in sorted(select.items(), key=lambda pair: pair[0].startswith("n_")):
+        of_all, mine = mine, mine[mine[name] == cell]
+        if name.startswith("n_") and mine.empty and len(of_all) == 1:
+            return None, f"{_OTHER_DATA}: {name} is {of_all[name].iloc[0]}, not {cell}"
     if len(mine) != 1:
         said = " | ".join(f"{name}={cell}" for name, cell in select.items())
         return None, f"has {len(mine)} rows with {said}"

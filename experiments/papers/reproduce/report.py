@@ -16,8 +16,13 @@ from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import markdown_plain, markdown_table
 from shannon_game.experiments.papers.published_study import (
+    DIFFERS,
+    EXPLAINED,
+    NOT_AVAILABLE,
     NOT_RUN,
     ORIGINS,
+    PRINTED,
+    READ,
     REPRODUCED,
     VERDICTS,
     WITHIN_TOLERANCE,
@@ -37,23 +42,36 @@ from shannon_game.experiments.papers.reproduce.run import Outcome
 _OPEN_ROWS = 45
 _ALIKE_ROWS = 16
 
-_AGREE = (REPRODUCED, WITHIN_TOLERANCE)
+_COMPUTED = (REPRODUCED, WITHIN_TOLERANCE)
+_AGREE = (*_COMPUTED, READ)
 _SECTION = re.compile(r"^## ", re.MULTILINE)
 
 
 def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
-    """Say how many of the values asked for got which verdict, and what was not run."""
+    """Say how many of the values asked for were computed, read or not to be had, and what was not run."""
     asked = table[table["verdict"] != NOT_RUN]
-    agree, printed = asked["verdict"].isin(_AGREE), asked["origin"] == "printed"
+    printed, counted, again = (asked[asked["origin"] == origin] for origin in ORIGINS)
     states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
-    without, not_asked = int(asked["ours"].isna().sum()), len(table) - len(asked)
-    said = f" Another {not_asked:,} were not asked for." if not_asked else ""
-    return (
-        f"**{agree.sum():,} of {len(asked):,} published values are reproduced**: {(agree & printed).sum():,} of "
-        f"{printed.sum():,} that the papers print, {(agree & ~printed).sum():,} of {(~printed).sum():,} counted in "
-        f"public files. {without:,} values were not computed; the reason stands beside each.{said} "
-        f"Parts: {', '.join(f'{number} {state}' for state, number in states.items())}."
-    )
+    differ = _number_of(printed, EXPLAINED, DIFFERS)
+    without = len(printed) - _number_of(printed, *_AGREE, NOT_AVAILABLE) - differ
+    said = [
+        f"**Of {len(printed):,} values that the papers print, {_number_of(printed, *_COMPUTED):,} are computed from "
+        f"responses or models and agree**, {_number_of(printed, READ):,} are read from the authors' stored results, "
+        f"{_number_of(printed, NOT_AVAILABLE):,} are not available, and {differ:,} differ."
+        + (f" {without:,} others have no value of ours." if without else ""),
+        f"Printed twice, and counted once: {len(again):,}." if len(again) else "",
+        f"Of {len(counted):,} that stand in the authors' files alone, {_number_of(counted, *_COMPUTED):,} are computed "
+        f"and agree, and {_number_of(counted, READ):,} are read."
+        if len(counted)
+        else "",
+        f"Not asked for: {len(table) - len(asked):,}." if len(asked) < len(table) else "",
+        f"Parts: {', '.join(f'{number} {state}' for state, number in states.items())}.",
+    ]
+    return " ".join(filter(None, said))
+
+
+def _number_of(values: pd.DataFrame, *verdicts: str) -> int:
+    return int(values["verdict"].isin(verdicts).sum())
 
 
 def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
@@ -115,7 +133,9 @@ def _values(values: pd.DataFrame, *, folded: bool) -> list[str]:
     other = values[~values["verdict"].isin(_AGREE)]
     # of many values with one verdict and reason, one stands for all
     alike = other.drop_duplicates(["verdict", "reason"]) if len(other) > _ALIKE_ROWS else other
-    said = f"{len(values)} values, {len(other)} of them not reproduced" + (", one of each kind:" if len(alike) else ".")
+    said = f"{len(values)} values, {len(other)} of them without agreement" + (
+        ", one of each kind:" if len(alike) else "."
+    )
     everything = [f"<details><summary>All {len(values)} values</summary>", *_table(values), "</details>"]
     return [said, *(_table(alike) if len(alike) else []), *everything]
 
@@ -130,7 +150,7 @@ def _table(values: pd.DataFrame) -> list[str]:
             "ours": _number(row.ours, row.published),
             "difference": _difference(row.difference),
             "verdict": row.verdict,
-            "origin": row.source if row.origin == "printed" else row.origin,
+            "origin": row.source if row.origin == PRINTED else row.origin,
             "note": str(reasons.index(row.reason) + 1) if row.reason else "",
         }
         for row in rows_of(values)

@@ -38,6 +38,7 @@ from shannon_game.experiments.studies.comparison.file import save_comparison_stu
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from shannon_game.models.comparison.participant_data import participant_data
+from tests.contact.test_data_dictionary import check_export
 from tests.experiments.command import run_experiment
 
 N_PLAYERS = 4
@@ -289,7 +290,9 @@ def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Pat
         *(f"answers_{game}.csv" for game in ("bets", "cloze", "guess_until_right", "top1")),
         "surveys.csv",
         "pay.csv",
+        "data_dictionary.csv",
     }
+    check_export(tmp_path)
     assert {path.stat().st_mode & 0o777 for path in (*tmp_path.glob("*.csv"), played.folder / "c.sqlite")} == {0o600}
     table = read_guarded_csv(tmp_path / "answers_comparison.csv")
     own = table[(table["training"] == "0") & (table["attention"] == "0")]

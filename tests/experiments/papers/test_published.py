@@ -21,7 +21,8 @@ from shannon_game.experiments.papers.published_study import (
     DIFFERS,
     EXPLAINED,
     NO_VALUE,
-    NOT_REPRODUCIBLE,
+    NOT_AVAILABLE,
+    READ,
     REPRODUCED,
     WITHIN_TOLERANCE,
     decimals,
@@ -55,7 +56,7 @@ def test_places_parts_and_reasons(rows) -> None:
     for row in rows:
         name = row["value"]
         assert (row["paper"], row["where"]) in shown, name
-        assert row["part"] in PARTS or (row["part"] == "" and row["expected"] == NOT_REPRODUCIBLE), name
+        assert row["part"] in PARTS or (row["part"] == "" and row["expected"] == NOT_AVAILABLE), name
         assert not (row["part"] and PARTS[row["part"]].bayes), f"{name} should not need a posterior"
         # what can be compared can also fail: no printed zero without digits, no tolerance wider than the value
         assert row["printed"] != "0", name
@@ -67,7 +68,7 @@ def test_places_parts_and_reasons(rows) -> None:
         if number != 0 and row["tolerance"] == row["tolerance"]:
             assert row["tolerance"] < abs(number), name
     misprints = Counter(row["where"] for row in rows if row["expected"] == EXPLAINED)
-    assert misprints == {"appendix A": 4, "figure 3": 1, "section 4, both texts": 2}
+    assert misprints == {"appendix A": 4, "figure 3": 3, "section 4, both texts": 2, "table 1": 3, "outliers": 2}
 
 
 def test_what_is_called_printed_stands_in_the_texts(rows) -> None:
@@ -104,6 +105,7 @@ GOOD = {
     "column": "gap_nats",
     "origin": "printed",
     "source": "my paper",
+    "basis": "computed",
 }
 HEADER = ",".join(COLUMNS).encode() + b"\n"
 
@@ -114,9 +116,13 @@ def own_table(path: Path, *own: dict[str, str]) -> Path:
 
 
 def test_a_table_of_ones_own(tmp_path: Path) -> None:
-    nowhere = {"part": "", "table": "", "column": "", "expected": NOT_REPRODUCIBLE, "reason": "why"}
+    nowhere = {"part": "", "table": "", "column": "", "basis": "", "expected": NOT_AVAILABLE, "reason": "why"}
     more = [GOOD | {"quantity": 'another, with "quotes"', "tolerance": "1e-3"}, GOOD | {"quantity": "none"} | nowhere]
-    study = published(tables=[str(own_table(tmp_path / "mine.csv", GOOD, *more))])
+    path = own_table(tmp_path / "mine.csv", GOOD, *more)
+    study = published(tables=[str(path)])
+    # tables without the last column: every value is computed
+    pd.read_csv(path, dtype=str).drop(columns="basis").to_csv(tmp_path / "older.csv", index=False)
+    assert published(tables=[str(tmp_path / "older.csv")]).equals(study)
     mine = study.isel(value=study["paper"].to_numpy() == "mine")
     assert mine["quantity"].to_numpy().tolist() == ["a number", 'another, with "quotes"', "none"]
     assert mine["tolerance"].to_numpy().tolist()[1] == 1e-3
@@ -131,12 +137,13 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         (b"paper,where\na,b\n", "header: is paper, where; should be paper, where, quantity"),
         (HEADER, "has a header and no row"),
         ({"printed": "29%"}, r"row 2: printed: is '29%'"),
-        ({"origin": "seen"}, "origin: is 'seen', should be printed or counted"),
+        ({"origin": "seen"}, "origin: is 'seen', should be printed, counted, printed again"),
         ({"tolerance": "-1"}, "tolerance: is .*larger than zero"),
         ({"expected": "differs", "reason": "why"}, "expected: is 'differs'"),
         ({"expected": EXPLAINED}, "expected: is '.*' with the reason ''"),
         ({"select": "a"}, "select: is 'a'"),
-        ({"part": "", "table": "", "column": ""}, "part: is empty, which only"),
+        ({"part": "", "table": "", "column": "", "basis": ""}, "part: is empty, which only"),
+        ({"basis": "guessed"}, "basis: is 'guessed', should be computed or read"),
     ],
 )
 def test_malformed_tables(content: bytes | dict[str, str] | None, message: str, tmp_path: Path) -> None:
@@ -185,6 +192,8 @@ def test_tolerance_comes_after_the_digits_and_before_reasons() -> None:
     assert judge("0.10", 0.11, tolerance=0.01) == WITHIN_TOLERANCE
     assert judge("0.10", 0.104, tolerance=0.001) == REPRODUCED
     assert judge("1", 2.0, tolerance=0.5, expected=EXPLAINED, reason="a misprint") == EXPLAINED
+    assert judge("0.10", 0.104, basis="read") == judge("0.10", 0.11, tolerance=0.01, basis="read") == READ
+    assert judge("0.10", 0.2, basis="read") == DIFFERS
     assert judge("1", 1.6, tolerance=0.7, expected=EXPLAINED, reason="a misprint") == WITHIN_TOLERANCE
 
 
