@@ -114,7 +114,10 @@ def test_a_row_is_that_of_its_studies(label: str, studies: pd.DataFrame) -> None
 
 
 def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
-    studies, page = pd.read_csv(ROOT / "docs/results/hidden_people.csv"), (ROOT / "docs/participant_model.md").read_text()
+    studies, page = (
+        pd.read_csv(ROOT / "docs/results/hidden_people.csv"),
+        (ROOT / "docs/participant_model.md").read_text(),
+    )
     studies = studies[studies["engine"] == "gaussian"]
     for case, of_case in studies.groupby("case"):
         (line,) = re.findall(rf"^\| `{case}`.*$", page, re.MULTILINE)
@@ -129,6 +132,21 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
             np.testing.assert_allclose([float(cell) for cell in shown[first : first + 3]], found, atol=0.00501)
             rings = (own["camps_z"] > CAMPS_Z) | (own["ends_p"] < ENDS_P)
             assert shown[first + 3 : first + 5] == [f"{own['hull_holds'].sum()} of {len(own)}", str(rings.sum())]
+
+
+@pytest.mark.parametrize("collected", ["answers", "comparisons"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_row_of_the_simulated_language_is_that_of_its_studies(collected: str, whole: bool) -> None:
+    label = {"answers": "free answers", "comparisons": "comparisons alone"}[collected]
+    label += {True: " and whole" if collected == "answers" else ", whole", False: ", no whole"}[whole]
+    studies = pd.read_csv(ROOT / "docs/results/simulated_language.csv")
+    own = studies[(studies["collected"] == collected) & (studies["whole_distribution"] == whole)]
+    error, width = own["median"] - own["truth"], own["upper"] - own["lower"]
+    covers = own["truth"].between(own["lower"], own["upper"]).sum()
+    (line,) = re.findall(rf"^\| {label} .*$", (ROOT / "docs" / "participant_model.md").read_text(), re.MULTILINE)
+    shown = [float(cell) for cell in line.split("|")[2:-1]]
+    assert [shown[0], shown[4]] == [len(own), covers]
+    np.testing.assert_allclose(shown[1:4], [error.mean(), np.sqrt((error**2).mean()), width.mean()], atol=0.00501)
 
 
 def test_nuts_is_compared_with_the_gaussian_on_the_same_studies(studies: pd.DataFrame) -> None:
