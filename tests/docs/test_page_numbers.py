@@ -131,7 +131,10 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
             found = [error.mean(), np.sqrt((error**2).mean()), width.mean()]
             np.testing.assert_allclose([float(cell) for cell in shown[first : first + 3]], found, atol=0.00501)
             rings = (own["camps_z"] > CAMPS_Z) | (own["ends_p"] < ENDS_P)
-            assert shown[first + 3 : first + 5] == [f"{own['hull_holds'].sum()} of {len(own)}", str(rings.sum())]
+            assert shown[first + 3 : first + 5] == [
+                f"{own['hull_holds'].astype(bool).sum()} of {len(own)}",
+                str(rings.sum()),
+            ]
 
 
 @pytest.mark.parametrize("collected", ["answers", "comparisons"])
