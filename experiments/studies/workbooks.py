@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.files import checked_members, open_archive
-from shannon_game.experiments.studies.parsing import Note, objects, some_of
+from shannon_game.experiments.studies.parsing import Note, some_of
 from shannon_game.experiments.studies.plain_table import check_header, header_names
 
 ENDINGS = (".xlsx", ".xlsm")
@@ -68,8 +68,8 @@ def sheet_table(path: Path, sheet: str | None, skip: int, notes: list[Note]) -> 
     if times:
         text = f"columns with dates or times, which Excel also makes of words and numbers: {some_of(times)}"
         notes.append(Note(text, len(times), "warning"))
-    cells = {name: objects([_value(row[at]) for row in kept]) for name, at in zip(names, filled, strict=True)}
-    return pd.DataFrame(cells, dtype=object), np.array(places, dtype=np.int64) + 1
+    table = pd.DataFrame([[_value(row[at]) for at in filled] for row in kept], columns=names, dtype=object)
+    return table, np.array(places, dtype=np.int64) + 1
 
 
 def _chosen(path: Path, sheet: str | None, heights: dict[str, int]) -> str:
