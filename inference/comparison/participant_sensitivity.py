@@ -2,13 +2,15 @@ r"""How much of a result about participants hangs on one of them, on the priors,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import xarray as xr
+from scipy.special import logsumexp
 
-from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_fit import ParticipantFit, tail_scales
@@ -47,6 +49,22 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
         if np.median(inside) < typically:
             odd[there[inside > mostly]] = True
     return [str(name) for name in data.participant[odd]]
+
+
+def pooled_gap(fits: Sequence[ParticipantFit]) -> tuple[FloatArray, IntArray]:
+    r"""Pool the beliefs of camps with weights :math:`w_c`, their shares of the people.
+
+    Draws of each item's gap, :math:`-\ln \sum_c w_c e^{-\mathrm{gap}_c}`, nats, (draw, item), with what the law's form
+    may be off by; and the positions of the items, those of which every camp says something.
+    """
+    position = reduce(np.intersect1d, [fit.data.position for fit in fits])
+    n = min(fit.belief.n_draws for fit in fits)
+    people = np.array([fit.data.participant.size for fit in fits], dtype=float)
+    own = np.stack([fit.item_gap_nats[:n, np.isin(fit.data.position, position)] for fit in fits])
+    # the law is off by the same for all
+    off = (fits[0].gap_nats - fits[0].item_gap_nats.mean(axis=1))[:n, None]
+    found: FloatArray = off - logsumexp(-own, axis=0, b=(people / people.sum())[:, None, None])
+    return found, position
 
 
 def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors:

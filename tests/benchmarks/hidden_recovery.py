@@ -86,22 +86,29 @@ def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, g
 
 
 def of_gaussian(
-    compiled: Compiled, rng: np.random.Generator, *, draws: int, chains: int, **_: Any
+    compiled: Compiled,
+    rng: np.random.Generator,
+    earlier: Any = None,
+    *,
+    draws: int,
+    chains: int,
+    **_: Any,
 ) -> tuple[Any, SharedBelief]:
     """Draws of the Gaussian around the mode, in place of NUTS."""
-    points = compiled.gaussian.points(chains * draws, rng)
-    found = [compiled.program.values(x) for x in points]
+    model = compiled.program.model
+    found = [compiled.program.values(x) for x in compiled.gaussian.points(chains * draws, rng)]
     posterior = {
-        name: np.stack([values[name] for values, _ in found]).reshape(chains, draws, *np.shape(found[0][0][name]))
-        for name in ("slope", "noise", "k0", "spread")
-        if name in found[0][0]
+        name: (
+            ("chain", "draw", *model.named_vars_to_dims.get(name, ())),
+            np.stack([values[name] for values, _ in found]).reshape(chains, draws, *np.shape(value)),
+        )
+        for name, value in found[0][0].items()
     }
-    dims = {"slope": ("participant",), "noise": ("participant",)}
-    groups = {
-        "posterior": {name: (("chain", "draw", *dims.get(name, ())), value) for name, value in posterior.items()},
-        "sample_stats": {"diverging": (("chain", "draw"), np.zeros((chains, draws), dtype=bool))},
-    }
-    idata = from_groups({name: xr.Dataset(variables) for name, variables in groups.items()})
+    stats = {"diverging": (("chain", "draw"), np.zeros((chains, draws), dtype=bool))}
+    used = {dim for dims, _ in posterior.values() for dim in dims}
+    coords = {name: list(of) for name, of in model.coords.items() if name in used}
+    coords |= {"chain": list(range(chains)), "draw": list(range(draws))}
+    idata = from_groups({"posterior": xr.Dataset(posterior, coords=coords), "sample_stats": xr.Dataset(stats)})
     return idata, compiled.belief_given([inputs for _, inputs in found], rng)
 
 

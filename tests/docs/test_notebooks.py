@@ -72,6 +72,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         swaps = {
             "n_items=40": f"n_items=10, vocab_size=150, design={design}",
             "sensitivity=False": few,
-            "pm.sample(500": "pm.sample(50, tune=50",
+            "report=toward_half": "report=toward_half, draws=8, tune=2, chains=2",
+            "num_pp_samples=50": "num_pp_samples=10",
         }
     run(path, swaps)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from shannon_game import published
+from shannon_game.inference.comparison.participant_checks import CAMPS_Z, ENDS_P
 from shannon_game.inference.posterior.sbc_bands import judge_ranks
 from tests.benchmarks.participant_sbc import N_RANKED
 from tests.docs.pages import script
@@ -110,6 +111,30 @@ def test_a_row_is_that_of_its_studies(label: str, studies: pd.DataFrame) -> None
     assert [shown[0], shown[4]] == [len(own), own["gap_covers"].sum()]
     found = [error.mean(), np.sqrt((error**2).mean()), width.mean()]
     np.testing.assert_allclose(shown[1:4], found, atol=0.00501)
+
+
+def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
+    studies, page = (
+        pd.read_csv(ROOT / "docs/results/hidden_people.csv"),
+        (ROOT / "docs/participant_model.md").read_text(),
+    )
+    studies = studies[studies["engine"] == "gaussian"]
+    for case, of_case in studies.groupby("case"):
+        (line,) = re.findall(rf"^\| `{case}`.*$", page, re.MULTILINE)
+        shown = [cell.strip() for cell in line.split("|")[2:-1]]
+        for first, collected in ((0, "answers"), (5, "comparisons")):
+            own = of_case[of_case["collected"] == collected]
+            if not len(own):
+                assert shown[first] == ""
+                continue
+            error, width = own["hull_median"] - own["truth"], own["hull_upper"] - own["hull_lower"]
+            found = [error.mean(), np.sqrt((error**2).mean()), width.mean()]
+            np.testing.assert_allclose([float(cell) for cell in shown[first : first + 3]], found, atol=0.00501)
+            rings = (own["camps_z"] > CAMPS_Z) | (own["ends_p"] < ENDS_P)
+            assert shown[first + 3 : first + 5] == [
+                f"{own['hull_holds'].astype(bool).sum()} of {len(own)}",
+                str(rings.sum()),
+            ]
 
 
 @pytest.mark.parametrize("collected", ["answers", "comparisons"])

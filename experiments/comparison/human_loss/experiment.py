@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Literal
 
+import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from shannon_game.estimators.comparison import HUMAN, RoundingScheme, rounding_scheme
@@ -17,6 +19,7 @@ from shannon_game.estimators.messages import word
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.human_loss.figures import human_loss_figures
 from shannon_game.experiments.comparison.human_loss.rows import (
+    CAMP,
     EVERYONE,
     NO_ROUNDING,
     NO_SHARED_BIAS,
@@ -31,7 +34,7 @@ from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants, whole_posterior
-from shannon_game.inference.comparison.participant_checks import alarms
+from shannon_game.inference.comparison.participant_checks import alarms, check_camps
 from shannon_game.inference.comparison.participant_fit import REPORTED
 from shannon_game.inference.comparison.participant_sensitivity import unusual_participants, without_shared_bias
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
@@ -109,7 +112,8 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     """Estimate the loss of the belief that people share, beside that of every language model as a player.
 
     One row per language model and rounding; of people one per anchor that the study allows, without unusual
-    participants, without each one, with other priors, and in closed form. The posteriors are those of people.
+    participants, without each one, of each camp and of both pooled where the check of camps rings, with other priors,
+    and in closed form. The posteriors are those of people.
 
     Examples
     --------
@@ -194,8 +198,20 @@ def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Ca
         yield replace(everyone, what=NO_SHARED_BIAS, report="linear")
     if left_out:
         yield replace(everyone, what=WITHOUT, data=without_participants(data, left_out), left_out=left_out)
+    camps = check_camps(data, rng_for(settings.seed, f"checks {everyone.name}"))
+    if camps.rings:
+        for number, own in enumerate((~camps.second, camps.second), start=1):
+            of = participant_data(_of_people(study, data.participant[own]), _grid(study, settings))
+            yield replace(everyone, what=f"{CAMP}{number}", data=of, left_out=data.participant[~own].tolist())
     for anchor in others:
         yield replace(everyone, what=anchor.name, anchor=anchor)
+
+
+def _of_people(study: xr.Dataset, names: NDArray[np.str_]) -> xr.Dataset:
+    """Keep what some people said: their reports, and their free answers."""
+    of = {"response": "participant", "answer": "answer_participant"}
+    kept = {dim: np.isin(study[name].to_numpy().astype(str), names) for dim, name in of.items() if dim in study.dims}
+    return study.isel({dim: np.flatnonzero(its) for dim, its in kept.items()})
 
 
 def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:

@@ -14,10 +14,12 @@ from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison.estimates import XLABEL, player_rows
 from shannon_game.experiments.comparison.human_loss.rows import (
     BRIDGE,
+    CAMP,
     EVERYONE,
     NO_SHARED_BIAS,
     PEOPLE,
     PLAYERS,
+    POOLED,
     PRIORS,
     STEP,
     WITHOUT,
@@ -64,6 +66,7 @@ def people_label(row: Any) -> str:
     if row.method == BRIDGE:
         return f"humans, {BRIDGE}"
     who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
+    who = f"humans, {row.what}" if row.what.startswith((CAMP, POOLED)) else who
     who += ", no shared bias" if row.what == NO_SHARED_BIAS else ""
     assumed = f"report slope {row.k0_median:g} assumed"
     how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)
@@ -107,7 +110,7 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
 def curve_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     """Gap by the assumed scale, with what the anchors say and the models' exact gaps."""
     fits, k0, exact = main_rows(table), dataset["k0"].to_numpy(), exact_gaps(dataset)
-    fits = fits[(fits["method"] == PEOPLE) & fits["top1_rate_given"].isna()]
+    fits = fits[(fits["method"] == PEOPLE) & fits["top1_rate_given"].isna() & fits["k0_median"].notna()]
     fig = new_figure(6.8, 4.4)
     axes = fig.add_subplot()
     for what, colour, who in _SHOWN:

@@ -24,7 +24,12 @@ from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
 from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, judged_by_outcomes, top1_weights
 from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
-from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, with_priors
+from shannon_game.inference.comparison.participant_sensitivity import (
+    leave_one_out,
+    pooled_gap,
+    scaled_priors,
+    with_priors,
+)
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.models.comparison.participant_data import ParticipantData
 
@@ -37,6 +42,7 @@ OTHER_MODE = "mode under other priors"
 """What the column ``method`` says."""
 SHARED_BIAS, NO_SHARED_BIAS = "shared_bias", "no_shared_bias"
 EVERYONE, WITHOUT, OUTCOMES, WITHOUT_ONE, PRIORS = "everyone", "without", "outcomes", "without one", "priors:"
+CAMP, POOLED = "camp ", "camps pooled"
 """What the column ``what`` says, or begins with."""
 PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
 """Other priors of the sensitivity analysis, by how much wider they are."""
@@ -99,7 +105,7 @@ class Case:
         """Name of its posterior, if it is kept; one without a shared bias is another's, weighted."""
         if self.data.is_player or self.what == NO_SHARED_BIAS:
             return ""
-        return HUMAN if self.what == EVERYONE else f"{HUMAN}_{self.what}"
+        return HUMAN if self.what == EVERYONE else f"{HUMAN}_{self.what.replace(' ', '_')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +134,8 @@ class LossRows:
         yield from rows.values()
         for everyone in [case for case in cases if case.what == EVERYONE]:
             fit = self.fits[everyone.name]
+            if camps := [self.fits[case.name] for case in cases if case.what.startswith(CAMP)]:
+                yield self._pooled(everyone, camps)
             if fit.anchor.name == "answers":
                 yield self._at_outcomes(fit, rows[EVERYONE])
             if (rate := self.settings.top1.rate) is not None:
@@ -199,6 +207,14 @@ class LossRows:
         for name, draws in named.items():
             cells |= self._quantiles(name, draws[at])
         return self._row(cells, data, fit.gap_nats[at], fit.item_gap_nats[at])
+
+    def _pooled(self, everyone: Case, camps: Sequence[ParticipantFit]) -> LossRow:
+        """Pool the beliefs of camps, each fitted alone."""
+        gap, position = pooled_gap(camps)
+        of = replace(everyone.data, item=item_labels(self.study)[position], position=position)
+        cells = self._cells(replace(everyone, what=POOLED)) | {"alarms": ""}
+        cells["converged"] = all(fit.convergence.passed for fit in camps)
+        return self._row(cells, of, gap.mean(axis=1), gap)
 
     def _at_outcomes(self, fit: ParticipantFit, row: LossRow) -> LossRow:
         """Put everyone's belief at the temperature at which it fits the outcomes best, and compare the two."""
@@ -334,4 +350,5 @@ class LossRows:
         if self.shown:
             gaps = self.models(self.shown[EVERYONE].data)
             about |= {f"true_gap_nats_{name}": gap for name, gap in gaps.items()}
+            about["whole_distributions"] = int(self.shown[EVERYONE].data.whole)
         return about

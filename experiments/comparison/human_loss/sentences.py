@@ -15,6 +15,7 @@ from shannon_game.experiments.comparison.human_loss.rows import (
     OUTCOMES,
     PEOPLE,
     PLAYERS,
+    POOLED,
     PRIORS,
     WITHOUT,
     WITHOUT_ONE,
@@ -29,6 +30,11 @@ _SCALE = {
 }
 _BIAS = (
     "No check can see a bias toward the target that everybody shares: 0.1 nats of it move the gap by about 0.1 nats."
+)
+
+_DRAWS_ALONE = (
+    "The generator's whole distributions are unknown (study.distributions), which no interval here allows for: "
+    "without them the gap of ten simulated studies came out 0.2 nats lower with free answers, 0.06 without."
 )
 
 
@@ -64,6 +70,11 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     private = main.one_by_one_most_median_nats - main.gap_median_nats
     most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
     rings = f"**The model is wrong about these people: {main.alarms}.** " if main.alarms else ""
+    rings += "".join(
+        f"**Fitted camp by camp and pooled, its perplexity is {row.perplexity_median:.4g} "
+        f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}.** "
+        for row in rows_of(people[people["what"] == POOLED])
+    )
     without = "".join(
         f" Without {row.left_out} it is {row.perplexity_median:.4g} [{row.perplexity_posterior_lower:.4g}, "
         f"{row.perplexity_posterior_upper:.4g}]{_failed(row)}."
@@ -102,6 +113,7 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
             for row in outcomes
         ),
         _BIAS,
+        *([] if dataset.attrs["whole_distributions"] else [_DRAWS_ALONE]),
         f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} of "
         f"the items, whatever the scale{measured}.",
     ]

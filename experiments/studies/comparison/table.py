@@ -1,4 +1,4 @@
-"""A comparison study of one's own from two plain tables: the candidates of every item, and people's answers."""
+"""A comparison study of one's own from plain tables: the candidates of every item, people's answers, distributions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from shannon_game.experiments.studies.comparison.file import check_contradiction
 from shannon_game.experiments.studies.comparison.table_answers import (
     Asked,
     answers_of,
+    distributions_of,
     forecasts_of,
     free_answers_of,
 )
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
     CANDIDATE,
+    DISTRIBUTIONS,
     FORECASTS,
     FREE_ANSWERS,
     OPTIONAL,
@@ -55,6 +57,9 @@ class ComparisonTableSettings(ComparisonLayout, TableFile):
     """Table with one row per answer; null for a study that only the language models play."""
     free_answers: UserPath | None = None
     """Table with one row per free answer, a token with which a person continued the context; null where nobody did."""
+    distributions: UserPath | None = None
+    """Table with one row per item and token of the generator's vocabulary, its whole distribution (Parquet for large
+    ones); null where only draws are known."""
 
 
 @loader(ComparisonTableSettings)
@@ -76,7 +81,11 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
         return forecasts_of(alone, settings, name)
     pairs = read_table(settings.pairs, of="pair", how=every, wanted=settings.columns.of("pairs", PAIRS).values())
     answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
-    return _study(answers, pairs, free, settings, name=settings.pairs.stem)
+    whole = None
+    if settings.distributions is not None:
+        wanted = settings.columns.of("distributions", DISTRIBUTIONS).values()
+        whole = read_table(settings.distributions, of="token", how=every, wanted=wanted)
+    return _study(answers, pairs, free, settings, name=settings.pairs.stem, whole=whole)
 
 
 @of_frames(ComparisonLayout)
@@ -86,6 +95,7 @@ def comparison_study(
     *,
     generator: str | None = None,
     free_answers: pd.DataFrame | None = None,
+    distributions: pd.DataFrame | None = None,
     name: str = "comparison study",
     **settings: Any,
 ) -> xr.Dataset:
@@ -106,6 +116,9 @@ def comparison_study(
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
         One row per free answer: ``item``, ``participant``, ``answer`` (as candidates write it), maybe ``batch``.
+    distributions : pandas.DataFrame, optional
+        One row per item and token of the generator's vocabulary: ``item``, ``token`` (as candidates write it),
+        ``logprob``, ln p under the generator in nats. Probabilities of an item sum to one.
     name : str, optional
         Of the study.
 
@@ -140,11 +153,20 @@ def comparison_study(
     asked = table_of(candidates, "candidates", of="candidate", needed=PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
-    return _study(said, asked, free, layout, name=name)
+    whole = (
+        None if distributions is None else table_of(distributions, "distributions", of="token", needed=DISTRIBUTIONS)
+    )
+    return _study(said, asked, free, layout, name=name, whole=whole)
 
 
 def _study(
-    answers: Table | None, pairs: Table, free: Table | None, settings: ComparisonLayout, *, name: str
+    answers: Table | None,
+    pairs: Table,
+    free: Table | None,
+    settings: ComparisonLayout,
+    *,
+    name: str,
+    whole: Table | None = None,
 ) -> xr.Dataset:
     asked, variables, models = _questions(pairs, settings.columns)
     answered = np.zeros(len(asked.names), dtype=bool)
@@ -163,13 +185,15 @@ def _study(
         variables |= free_answers_of(free, asked, settings.columns, variables)
         answered[variables["answer_item"][1]] = True
     variables["item_set"] = ("item", np.where(answered, _ITEM_SET, "").astype(object))
-    given = [table for table in (pairs, answers, free) if table is not None]
+    given = [table for table in (pairs, answers, free, whole) if table is not None]
     digest = hashlib.sha256("".join(table.sha256 for table in given).encode()).hexdigest()
     study = xr.Dataset(
         variables,
         coords={"item": np.arange(len(asked.names)), "model": np.array(models, dtype=object)},
         attrs={"name": name, "generator": settings.generator, "data_sha256": digest},
     )
+    if whole is not None and settings.generator in models:
+        study = study.assign(distributions_of(whole, asked, settings.columns, study, answered))
     of_tables = [note for table in given for note in table.notes]
     add_notes(study, [*of_tables, *string_contradictions(study), *_notes(study, answered)])
     return check_contradictions(validate_comparison_study(study), pairs.source)

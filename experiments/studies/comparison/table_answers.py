@@ -1,4 +1,4 @@
-"""People's answers to a comparison study from their tables: reports on candidates, and free answers."""
+"""Reports on candidates, free answers, and whole distributions of a comparison study from their tables."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from shannon_game.estimators.messages import Set
 from shannon_game.experiments.studies.cells import check_scale, composed, one_mark
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
+    DISTRIBUTIONS,
     FORECASTS,
     FREE_ANSWERS,
     OPTIONS,
@@ -24,6 +25,9 @@ from shannon_game.experiments.studies.comparison.table_columns import (
 )
 from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table
+
+_OFF_MASS, _OFF_NATS = 0.01, 1e-3
+"""How far a sum of probabilities may be from one, and a log-probability from that of the same token in the pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,3 +165,39 @@ def free_answers_of(
         "answer_candidate": ("answer", found),
         "answer_batch": ("answer", table["batch"].astype(np.int64) if "batch" in table else np.ones_like(at)),
     }
+
+
+def distributions_of(
+    given: Table, asked: Asked, columns: ComparisonColumns, study: xr.Dataset, answered: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Make the generator's whole distribution, (item, token); tokens that an item does not list have probability 0."""
+    table = columns.read(given, "distributions", DISTRIBUTIONS)
+    at = pd.Index(asked.names).get_indexer(pd.Index(table["item"]))
+    table.refuse(at < 0, "item", "should be an item of the pairs")
+    token, *named = one_mark(table["token"], asked.target, asked.candidate)
+    # tokens of one string, such as halves of a character, are different ones
+    again = pd.DataFrame({"item": at, "token": token}).groupby(["item", "token"]).cumcount()
+    column, every = pd.factorize(pd.MultiIndex.from_arrays([token, again]))
+    whole = np.full((len(asked.names), len(every)), -np.inf)
+    whole[at, column] = table["logprob"]
+    mass = np.exp(whole).sum(axis=1)
+    off = (np.abs(mass - 1) > _OFF_MASS) & (answered | (mass > 0))
+    if off.any():
+        problem = (
+            f"of item {shown(asked.names[int(np.argmax(off))])} gives probabilities that sum to {mass[off][0]:.4g}"
+        )
+        right = "should hold every token of the generator's vocabulary, with ln p in nats"
+        raise table.error(f"{problem} ({int(off.sum())} such items), {right}", "logprob")
+    logprob = study.sel(model=study.attrs["generator"])
+    own = [logprob["target_logprob"].to_numpy()[:, None], logprob["candidate_logprob"].to_numpy()]
+    strings = np.array([text for text, _ in every.tolist()], dtype=object)
+    places = pd.Series(np.arange(strings.size)).groupby(strings).agg(list)
+    for text, value in zip((named[0][:, None], named[1]), own, strict=True):
+        for i, j in np.argwhere(np.isfinite(value) & (mass > 0)[:, None]).tolist():
+            there = whole[i, places.get(text[i, j], [])]
+            if not (np.abs(there - value[i, j]) < _OFF_NATS).any():
+                said = f"{there[0]:.6g}" if there.size and np.isfinite(there[0]) else "missing"
+                problem = f"of token {shown(text[i, j])} of item {shown(asked.names[i])} is {said}"
+                right = f"should be {value[i, j]:.6g}, as in the pairs: whole distributions are the generator's"
+                raise table.error(f"{problem}, {right}", "logprob")
+    return {"reference_logprob": (("item", "token"), whole, {"units": "nats"}), "token": ("token", strings)}

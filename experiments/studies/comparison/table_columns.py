@@ -29,6 +29,9 @@ OPTIONS = ("option", "other")
 FREE_ANSWERS = ("item", "participant", "answer")
 """Columns that a table of free answers needs."""
 
+DISTRIBUTIONS = ("item", "token", "logprob")
+"""Columns that a table of whole distributions needs."""
+
 TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
 """What the columns of a language model begin with."""
 
@@ -87,19 +90,23 @@ class ComparisonColumns(Columns):
     """Of the answers, optional: the draw that the candidate was compared with, empty for the target."""
     answer: Annotated[str, "text"] = "answer"
     """Of the free answers: the token."""
+    token: Annotated[str, "text"] = "token"
+    """Of the distributions: a token of the generator's vocabulary."""
+    logprob: Annotated[str, "logprob"] = "logprob"
+    """Of the distributions: ln of the token's probability under the generator, nats."""
     answers: AnswerColumns = AnswerColumns()
     """Names that the answers have for the columns of both tables."""
     free_answers: FreeAnswerColumns = FreeAnswerColumns()
     """Names that the free answers have for the columns of other tables."""
 
     def of(self, table: str, names: Iterable[str]) -> dict[str, str]:
-        """Names of some columns in the table of pairs, answers or free_answers."""
+        """Names of some columns in the table of pairs, answers, free_answers or distributions."""
         own = getattr(self, table, None)
         found = {name: getattr(own, name, None) or getattr(self, name) for name in names}
         return {name: column for name, column in found.items() if column is not None}
 
     def read(self, given: Table, table: str, needed: Sequence[str], optional: Sequence[str] = ()) -> Table:
-        """The table of pairs, answers or free answers by the names of these columns."""
+        """The table of pairs, answers, free answers or distributions by the names of these columns."""
         own = type(getattr(self, table)).model_fields if hasattr(self, table) else ()
         columns = self.of(table, needed)
         given.check_columns({f"{table}.{name}" if name in own else name: column for name, column in columns.items()})

@@ -23,9 +23,14 @@ _OPTIONAL = {
 
 
 def write_comparison_tables(
-    study: xr.Dataset, pairs: Path | str, answers: Path | str | None = None, *, free_answers: Path | str | None = None
+    study: xr.Dataset,
+    pairs: Path | str,
+    answers: Path | str | None = None,
+    *,
+    free_answers: Path | str | None = None,
+    distributions: Path | str | None = None,
 ) -> None:
-    """Write a comparison study as two tables: what to ask people, and what they answered.
+    """Write a comparison study as tables: what to ask people, what they answered, the generator's distributions.
 
     :func:`~shannon_game.experiments.studies.comparison.table.comparison_table` reads them.
     """
@@ -62,6 +67,15 @@ def write_comparison_tables(
         _write(pd.DataFrame(columns), Path(answers))
     if free_answers is not None:
         _write(_free_answers(study), Path(free_answers))
+    if distributions is not None:
+        if "reference_logprob" not in study:
+            raise InputError(
+                "is missing: the study holds no whole distribution", source="study", field="reference_logprob"
+            )
+        whole = study["reference_logprob"].transpose("item", "token").to_numpy()
+        item, token = np.nonzero(np.isfinite(whole))
+        columns = {"item": item_labels(study)[item], "token": study["token"].to_numpy()[token]}
+        _write(pd.DataFrame(columns | {"logprob": whole[item, token]}), Path(distributions))
 
 
 def _free_answers(study: xr.Dataset) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from shannon_game.experiments.comparison.human_loss.rows import HUMAN_LOSS_COLUM
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.planning.worlds import pilot_populations
+from shannon_game.inference.comparison.participant_checks import Camps
 from shannon_game.inference.comparison.participant_fit import ParticipantFit, fit_participants
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.storage import load_posterior
@@ -157,6 +158,26 @@ def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentR
     np.testing.assert_allclose(people["slope_median"], posterior["slope"].median(("chain", "draw")))
     np.testing.assert_allclose(people["bias_upper_nats"], posterior["bias"].quantile(0.95, ("chain", "draw")))
     np.testing.assert_allclose(people["lapse_median"], float(posterior["lapse"].median()))
+
+
+@pytest.mark.mcmc
+def test_camps_get_rows_of_their_own_where_the_check_of_camps_rings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of eight people are the second camp."""
+    study = experiments.designed_simulated(n_items=8, vocab_size=100, design=DESIGN | {"n_participants": 8})
+    second = np.arange(8) < 2
+    monkeypatch.setattr(f"{FIT.rpartition('.')[0]}.check_camps", lambda *_: Camps(9.0, second))
+    settings = {"players": "human", "sensitivity": False, "report": "linear", "save_posterior": False}
+    result = experiments.human_loss(study, **settings, **FEW, **ANY)
+    table = result.table.set_index("what")
+    assert table.index[:4].tolist() == ["everyone", "camp 1", "camp 2", "camps pooled"]
+    assert [len(text.split("; ")) for text in table["left_out"].iloc[1:3]] == [2, 6]
+    one, two, pooled = (table.loc[what] for what in ("camp 1", "camp 2", "camps pooled"))
+    assert one["n_responses"] + two["n_responses"] == table.loc["everyone", "n_responses"]
+    ends = sorted([one["gap_median_nats"], two["gap_median_nats"]])
+    assert ends[0] - 0.3 < pooled["gap_median_nats"] < ends[1] + 0.3
+    assert f"pooled, its perplexity is {pooled['perplexity_median']:.4g}" in result.text.partition("\n")[0]
+    labels = [label.get_text() for label in result.figures["human_loss"].axes[0].get_yticklabels()]
+    assert sum("camp" in label for label in labels) == 3
 
 
 @pytest.mark.mcmc

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_fit import ParticipantFit, fit_participants
 from shannon_game.inference.comparison.participant_sensitivity import (
     leave_one_out,
+    pooled_gap,
     scaled_priors,
     unusual_participants,
     with_priors,
@@ -107,3 +111,20 @@ def test_few_draws_are_no_posterior_without_a_shared_bias() -> None:
     data = participant_data(comparison_study())
     biased = fit_participants(data, report="shared_bias", draws=8, tune=8)
     assert without_shared_bias(biased, np.random.default_rng(0)) is None
+
+
+def test_camps_are_pooled_by_how_many_people_they_have() -> None:
+    """By hand: of beliefs h = g/2 of three people and h = g of one, the pooled one is 5 g/8."""
+    gaps = {3: [[np.log(2), 0.0]], 1: [[9.0, 0.0, 0.0]]}
+    fits: list[Any] = [
+        SimpleNamespace(
+            data=SimpleNamespace(position=np.arange(3 - len(gap[0]), 3), participant=np.arange(n)),
+            belief=SimpleNamespace(n_draws=1),
+            item_gap_nats=np.array(gap),
+            gap_nats=np.array(gap).mean(axis=1) + 0.1,
+        )
+        for n, gap in gaps.items()
+    ]
+    found, position = pooled_gap(fits)
+    np.testing.assert_allclose(found, [[np.log(8 / 5) + 0.1, 0.1]])
+    assert position.tolist() == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.comparison.table import comparison_study, comparison_table
 from shannon_game.experiments.studies.comparison.table_write import write_comparison_tables
+from shannon_game.models.comparison.participant_data import participant_data
 
 SETTINGS = SimulationSettings(n_items=6, n_reference_items=9, n_participants=4, n_candidates=5, vocab_size=80)
 
@@ -111,3 +113,54 @@ def test_reports_of_nothing_and_everything_stand_for_what_is_said(study: xr.Data
         comparison_study(changed(slider, "report", 0, 101), asked, generator="g", percent=True, extremes=[1, 99])
     with pytest.raises(InputError, match=r"extremes: is .* such as"):
         comparison_study(slider, asked, generator="lm-medium", percent=True, extremes=[0.01, 0.99])
+
+
+@pytest.fixture(scope="module")
+def whole_tables() -> tuple[xr.Dataset, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """A study with the generator's whole distribution, and its three tables."""
+    study = simulate_comparison_study(replace(SETTINGS, store_reference=True))
+    asked, said = tables(study)
+    frame = study["reference_logprob"].to_series().rename("logprob").reset_index()
+    return study, asked, said, frame.assign(item="q" + frame["item"].astype(str))
+
+
+def test_whole_distributions_of_a_third_table(whole_tables: Any, tmp_path: Path) -> None:
+    study, asked, said, whole = whole_tables
+    found = comparison_study(said, asked, generator="lm-medium", distributions=whole.sample(frac=1, random_state=1))
+    expected = study["reference_logprob"].sel(token=found["token"])
+    np.testing.assert_array_equal(found["reference_logprob"], expected)
+    data, own = participant_data(found), participant_data(study)
+    assert data.whole
+    np.testing.assert_allclose(data.entropy_nats, own.entropy_nats)
+    # items that nobody answered may have no rows
+    few = whole[whole["item"].isin([f"q{item}" for item in set(study["response_item"].to_numpy())])]
+    assert comparison_study(said, asked, generator="lm-medium", distributions=few)["reference_logprob"].shape[0] == 9
+    paths = {name: tmp_path / f"{name}.csv" for name in ("pairs", "answers", "distributions")}
+    write_comparison_tables(study, **paths)
+    again = comparison_table(**paths, generator="lm-medium")
+    np.testing.assert_allclose(
+        again["reference_logprob"].sel(token=study["token"]), study["reference_logprob"], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w.drop(columns="logprob"), "logprob: is missing"),
+        (lambda w: w.iloc[:-5], r"of item 'q8' gives probabilities that sum to 0\.\d+ .*every token"),
+        (lambda w: w[w["item"] != "q0"], "of item 'q0' gives probabilities that sum to 0 "),
+        (lambda w: w.assign(logprob=w["logprob"] / np.log(2)), "sum to .* with ln p in nats"),
+        (lambda w: w.assign(logprob=np.exp(w["logprob"])), "logprob: is '0.*, should be ln p, at most 0"),
+        (lambda w: w.assign(item="x" + w["item"]), "item: is 'xq0' in row 1 .* should be an item of the pairs"),
+        (
+            lambda w: w.assign(token=w["token"].to_numpy()[::-1]),
+            "logprob: of token .* of item 'q0' is .*as in the pairs",
+        ),
+        (lambda w: pd.concat([w, w]), "every row is there more than once"),
+    ],
+)
+def test_malformed_distributions(whole_tables: Any, change: Any, message: str) -> None:
+    _, asked, said, whole = whole_tables
+    with pytest.raises(InputError, match=message) as raised:
+        comparison_study(said, asked, generator="lm-medium", distributions=change(whole))
+    assert "\n" not in str(raised.value)
