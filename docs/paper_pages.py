@@ -1,7 +1,7 @@
 """The lists of docs/papers.md from tables: writes them, or says that they are not of the tables.
 
 A row of experiments/papers/coverage.csv is one thing that a paper describes: what it needs, where it is, the command
-that shows it, the test that holds it, and whether it works or works in part. Rows with a note are on the page. A row of
+that shows it, the test that holds it, and whether it works or works in part; the page has their numbers. A row of
 experiments/papers/literature.csv is an earlier number of people or of a language model; ours beside it come from
 extracts of runs (docs/results) and from the table of published values. A list stands between ``<!-- rows NAME -->``
 and ``<!-- rows end -->``.
@@ -38,15 +38,12 @@ def read_rows(path: Path) -> list[Row]:
         return list(csv.DictReader(stream))
 
 
-def coverage_list(rows: list[Row]) -> list[str]:
-    """List what works in part, and what comes out otherwise than the source says."""
-    found = Counter(row["status"] for row in rows)
-    can = f"{found['works']} can be repeated, {found['partial']} in part"
-    lines = [f"Of {len(rows)} claims, methods and figures {can}.", ""]
-    for row in (row for row in rows if row["note"]):
-        place = row["section"] + (", *in part*" if row["status"] == "partial" else "")
-        lines.append(f"- {place}: {row['need']}. {row['note']}.")
-    return lines
+def coverage_table(rows: list[Row]) -> list[str]:
+    """Count what can be repeated, and what in part, by paper."""
+    found = Counter((row["paper"], row["status"]) for row in rows)
+    papers = dict.fromkeys(row["paper"] for row in rows)
+    lines = [f"| {paper} | " + " | ".join(str(found[paper, status]) for status in STATUSES) + " |" for paper in papers]
+    return ["| paper | can be repeated | in part |", "| --- | ---: | ---: |", *lines]
 
 
 def literature_list(rows: list[Row]) -> list[str]:
@@ -79,15 +76,11 @@ def _ours() -> list[str]:
 
 def filled(page: str) -> str:
     """Fill a page's lists."""
-    rows = read_rows(COVERAGE)
+    lists = {"coverage": coverage_table(read_rows(COVERAGE)), "literature": literature_list(read_rows(LITERATURE))}
 
     def should(match: re.Match[str]) -> str:
         name = match["name"]
-        if name == "literature":
-            lines = literature_list(read_rows(LITERATURE))
-        else:
-            lines = coverage_list([row for row in rows if row["paper"] == name])
-        return f"<!-- rows {name} -->\n" + "".join(f"{line}\n" for line in ["", *lines, ""]) + "<!-- rows end -->"
+        return f"<!-- rows {name} -->\n" + "".join(f"{line}\n" for line in ["", *lists[name], ""]) + "<!-- rows end -->"
 
     return LIST.sub(should, page)
 
