@@ -67,12 +67,12 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     elif path.stem == "bayesian_model":
         # no draws are made again: few of a small study take hundreds of gradients each
         gate = {"r_hat": 100, "ess_bulk": 1, "ess_tail": 1, "divergent": 100}
-        few = f"sensitivity=False, sampler=dict(draws=8, tune=2, chains=2), gate={gate}"
+        few = f"sensitivity=False, sampler=dict(draws=14, tune=2, chains=2), gate={gate}"
         design = {"n_answers": 6, "n_comparisons": 8, "n_participants": 9}
         swaps = {
             "n_items=40": f"n_items=10, vocab_size=150, design={design}",
             "sensitivity=False": few,
-            "report=toward_half": "report=toward_half, draws=8, tune=2, chains=2",
+            "report=toward_half": "report=toward_half, draws=14, tune=2, chains=2",
             "num_pp_samples=50": "num_pp_samples=10",
         }
     run(path, swaps)
