@@ -30,7 +30,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field
 
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 from shannon_game.estimators.messages import for_command
 from shannon_game.experiments.harness import folders, sweep
 from shannon_game.experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
@@ -46,7 +46,7 @@ from shannon_game.experiments.harness.outputs import (
     write_status,
 )
 from shannon_game.experiments.harness.process import Terminated, keep_streams, terminate_as_interrupt
-from shannon_game.experiments.harness.registry import to_plain
+from shannon_game.experiments.harness.registry import EXTRAS, to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.resume import JobIdentity, done_before, job_identity, take_over
@@ -319,7 +319,9 @@ def main() -> int:
     try:
         with terminate_as_interrupt():
             if own is not None:
-                command: Callable[[Sequence[str]], int] = getattr(import_module(own[0]), own[1])
+                module, name, extra = own
+                require_packages(EXTRAS.get(extra, ()), extra, source=sys.argv[1])
+                command: Callable[[Sequence[str]], int] = getattr(import_module(module), name)
                 _exit_codes.append(command(sys.argv[2:]))
             else:
                 sys.argv[1:] = check_arguments(sys.argv[1:])

@@ -1,7 +1,4 @@
-"""``python -m shannon_game.experiments.collect export|public|forget``.
-
-What a collection holds, beside the server or after it.
-"""
+"""``shannon-game answers export|public|forget``: what a collection holds, beside the server or after it."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m shannon_game.experiments.collect", description=__doc__)
+    parser = argparse.ArgumentParser(prog="shannon-game answers", description=__doc__)
     commands = parser.add_subparsers(required=True)
     export = commands.add_parser("export", help="write answers, surveys and pay as CSV")
     public = commands.add_parser("public", help="write the public layout of the original site")

@@ -34,12 +34,13 @@ from shannon_game.inference.settings import setting_lines
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
-    "doctor": ("shannon_game.experiments.first_steps.doctor", "doctor"),
-    "demo": ("shannon_game.experiments.first_steps.demo", "demo"),
-    "board": ("shannon_game.experiments.boards.merge", "board_command"),
+OWN_COMMANDS: Mapping[str, tuple[str, str, str]] = {
+    "doctor": ("shannon_game.experiments.first_steps.doctor", "doctor", ""),
+    "demo": ("shannon_game.experiments.first_steps.demo", "demo", ""),
+    "board": ("shannon_game.experiments.boards.merge", "board_command", ""),
+    "answers": ("shannon_game.experiments.collect.__main__", "main", "collect"),
 }
-"""First words that are no experiment -> module and function; each is imported when it is called."""
+"""First words that are no experiment -> module and function, imported when it is called, and the extra it needs."""
 
 _Line = tuple[str, str, str, str]
 _SEARCH_PATH = "hydra.searchpath="
