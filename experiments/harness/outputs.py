@@ -143,13 +143,18 @@ def begin(folder: Path, status: JobStatus) -> Path | None:
 
 def set_aside(folder: Path) -> Path:
     """Move the folder of a job that is done again, with all that it holds, and make a new one for it."""
-    other = next(at for number in count(1) if not (at := folder.with_name(f"{folder.name}_before_{number}")).exists())
-    folder.rename(other)
+    other = moved_aside(folder)
     folder.mkdir()
     # what Hydra wrote of the new job
     if (other / ".hydra").is_dir():
         shutil.copytree(other / ".hydra", folder / ".hydra")
     return other
+
+
+def moved_aside(folder: Path) -> Path:
+    """Rename a folder to ``NAME_before_N``."""
+    other = next(at for number in count(1) if not (at := folder.with_name(f"{folder.name}_before_{number}")).exists())
+    return folder.rename(other)
 
 
 def finish(folder: Path, staging: Path, status: JobStatus) -> Path:

@@ -44,6 +44,7 @@ from shannon_game.experiments.papers.provo.calibration import appendix_calibrati
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 from shannon_game.experiments.papers.provo.stored import Floats, StoredLists, in_order_of, without_word
 from shannon_game.experiments.papers.provo.tokens import token_oracles
+from shannon_game.experiments.papers.published_study import parse_select
 
 _TABLE = Path(__file__).parents[1] / "provo_published.csv"
 """Values of the paper and of its stored results."""
@@ -243,7 +244,7 @@ def published_table() -> pd.DataFrame:
     printed, is_code = pd.to_numeric(rows["printed"]), rows["origin"] == "counted"
     table = pd.DataFrame(
         {
-            "quantity": rows["select"].str.removeprefix("quantity="),
+            "quantity": [parse_select(text).get("quantity", "") for text in rows["select"]],
             "legacy": printed.where(is_code),
             "paper": printed.where(~is_code),
             "printed": rows["printed"].where(~is_code),
@@ -252,4 +253,5 @@ def published_table() -> pd.DataFrame:
             "source": rows["source"],
         }
     )
+    table = table[table["quantity"] != ""]
     return table.groupby("quantity", sort=False, as_index=False).first().fillna({"expected": ""})

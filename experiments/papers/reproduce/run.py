@@ -19,7 +19,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
 from shannon_game.estimators.messages import quoted
-from shannon_game.experiments.harness.outputs import read_status
+from shannon_game.experiments.harness.outputs import moved_aside, read_status
 from shannon_game.experiments.harness.process import Terminated
 from shannon_game.experiments.harness.resume import done_before, job_identity
 from shannon_game.experiments.papers.reproduce.parts import DATA, PaperPart
@@ -192,6 +192,9 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]], *, grace_seconds: float)
 
 
 def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: int) -> Outcome:
+    if (before := read_status(one.folder)) is not None and before.status == "ok":
+        # a result is never replaced
+        say(f"{one.part.name}: the result of before is in {moved_aside(one.folder).name}")
     one.folder.mkdir(parents=True, exist_ok=True)
     threads = str(max(1, cores() // n_jobs))
     limits = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}

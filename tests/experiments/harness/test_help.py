@@ -25,7 +25,7 @@ def test_help_names_every_setting(name: str) -> None:
     listed = inspect.getdoc(function) or ""
     own = set(function.settings_class.model_fields)
     # the path of a table is not asked for where a DataFrame is given
-    own -= {"path"} if name == "text_study" else set()
+    own -= {"path"} if name in ("text_study", "pair_study") else set()
     named = set(inspect.signature(function).parameters)
     assert own <= named
     assert [each for each in own if f"\n{each} : " not in listed and f"\n{each}." not in listed] == []
