@@ -55,3 +55,18 @@ def test_hosted_tests_and_the_guide_name_sessions_that_exist():
     named = {name for names in re.findall(r"`nox -s ([^`]+)`", guide) for name in names.split()}
     assert named
     assert named <= sessions()
+
+
+def test_a_wheel_has_every_file_that_the_code_reads():
+    declared = SETTINGS["tool"]["setuptools"]["package-data"]
+    packed = set()
+    for package, patterns in declared.items():
+        folder = ROOT.joinpath(*(package.split(".")[1:] or ["shannon_game"]))
+        packed |= {path for pattern in patterns for path in folder.glob(pattern)}
+    kept = {
+        path
+        for name in ("conf", "estimators", "experiments", "inference", "models")
+        for path in (ROOT / name).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc") and "__pycache__" not in path.parts
+    }
+    assert kept - packed == set()

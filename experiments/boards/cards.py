@@ -156,7 +156,7 @@ def known_scores(path: Path, card: Card) -> tuple[list[CardScore], list[str]]:
         (kept if definition is not None and definition.version == score.definition else other).append(score)
     notes = []
     if card.toolkit != package_version():
-        notes.append(f"{path.name}: made with version {card.toolkit}, this is {package_version()}")
+        notes.append(f"cards that were made with version {card.toolkit} are read; this is {package_version()}")
     if other:
         names = ", ".join(sorted({f"{each.ability}/{each.score}" for each in other}))
         notes.append(f"{path.name}: left out, as these scores are defined otherwise here: {names}")
