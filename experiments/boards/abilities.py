@@ -168,6 +168,11 @@ def with_people_drawn(
     return np.asarray(draws - draws.mean(axis=0) + whole)
 
 
+def seen_in_part(model: str, n: int) -> str:
+    """Note on contexts of which a model sees the end alone."""
+    return f"{model} saw the end of {n:,} contexts that are longer than it takes"
+
+
 def digest(*parts: object) -> str:
     """Short digest of what scores are of: those of equal digests can be paired."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:16]

@@ -13,7 +13,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import response_positions
-from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, with_people_drawn
+from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, seen_in_part, with_people_drawn
 from shannon_game.experiments.guesses.accuracy.live import play_positions
 from shannon_game.inference.lm.settings import ModelSettings
 
@@ -48,7 +48,7 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
             continue
         values[name] = answers["hit"].astype(float)[None]
         if n_cut := int(answers["is_cut"].sum()):
-            notes.append(f"{name} saw the end of {n_cut:,} texts that are longer than it takes")
+            notes.append(seen_in_part(name, n_cut))
     place = {item: at for at, item in enumerate(items.tolist())}
     asked_at = response_positions(study)
     answered = np.flatnonzero(np.isin(asked_at, items))

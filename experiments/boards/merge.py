@@ -139,8 +139,17 @@ def board(cards: Sequence[str | Path | Card]) -> Board:
         notes += said
         notes += [f"{card.model}: left out {its.corpus} ({its.ability}): {its.why}" for its in card.left_out]
         kept.append(card.changed(scores=tuple(scores)))
+    levels = {level for card in kept if isinstance(level := card.settings.get("interval"), float)} or {0.9}
+    if len(levels) > 1:
+        notes.append(f"cards have intervals of {', '.join(f'{level:.0%}' for level in sorted(levels))}")
     table, twice = rows_of_cards(kept)
-    return Board(table, differences_of(kept), board_figure(table), tuple(dict.fromkeys([*notes, *twice])), tuple(kept))
+    return Board(
+        table,
+        differences_of(kept, level=max(levels)),
+        board_figure(table),
+        tuple(dict.fromkeys([*notes, *twice])),
+        tuple(kept),
+    )
 
 
 def _newest(cards: Sequence[Card]) -> tuple[dict[tuple[str, ...], CardScore], list[str]]:
@@ -170,7 +179,7 @@ def _numbers(score: CardScore) -> dict[str, float]:
     return {name: float("nan") if getattr(score, name) is None else getattr(score, name) for name in names}
 
 
-def differences_of(cards: Sequence[Card], *, level: float = 0.9) -> pd.DataFrame:
+def differences_of(cards: Sequence[Card], *, level: float) -> pd.DataFrame:
     """Paired differences of the shares of two players on the same units of one data set."""
     found, _ = _newest(cards)
     rows = []

@@ -15,7 +15,7 @@ from shannon_game.estimators.comparison import HUMAN, score
 from shannon_game.estimators.comparison.reports import report_from_log_ratio
 from shannon_game.estimators.comparison.terms import ResponsePairs, log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, with_people_drawn
+from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, seen_in_part, with_people_drawn
 from shannon_game.experiments.harness.language_models import Work, batches_in_order
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.store.keys import operation_key, result_key
@@ -35,6 +35,7 @@ def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -
     place = {label: at for at, label in enumerate(study["item"].to_numpy().tolist())}
     positions = np.array([place[item] for item in items.tolist()])
     left_out: dict[str, str] = {}
+    notes: list[str] = []
     ratios = {name: pairs.model_log_ratio[pairs.models.index(name)] for name in asked.stored(list(pairs.models))}
     surprisal = {name: -study["target_logprob"].sel(model=name).to_numpy()[positions] for name in ratios}
     for name, chosen in models.items():
@@ -42,9 +43,12 @@ def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -
             left_out[name] = "an n-gram model of words has no probabilities of tokens"
             continue
         try:
-            ratios[name], surprisal[name] = _live(study, pairs, positions, chosen, asked.work)
+            ratios[name], surprisal[name], n_cut = _live(study, pairs, positions, chosen, asked.work)
         except InputError as problem:
             left_out[name] = str(problem)
+            continue
+        if n_cut:
+            notes.append(seen_in_part(name, n_cut))
     pairs = replace(pairs, models=(*ratios, _EVEN), model_log_ratio=np.stack([*ratios.values(), pairs.report * 0]))
     item = np.unique(pairs.item, return_inverse=True)[1]
     control = np.bincount(item, weights=pairs.control_logprob) / np.bincount(item)
@@ -75,6 +79,7 @@ def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -
             UnitScores("overconfidence", {name: values[None] for name, values in over.items()}, **where),
         ),
         left_out,
+        tuple(notes),
     )
 
 
@@ -102,8 +107,8 @@ def _overconfidence(pairs: ResponsePairs, report: FloatArray) -> FloatArray:
 
 def _live(
     study: xr.Dataset, pairs: ResponsePairs, positions: NDArray[np.intp], chosen: ModelSettings, work: Work
-) -> tuple[FloatArray, FloatArray]:
-    """Log-ratio of the pairs, (response,), and surprisal of the tokens of the text, (item,), by their strings."""
+) -> tuple[FloatArray, FloatArray, int]:
+    """Log-ratio of the pairs, (response,), surprisal of the texts' tokens, (item,), and number of contexts cut."""
     from shannon_game.inference.lm.continuations import continuation_log_probs  # noqa: PLC0415
     from shannon_game.inference.lm.language_model import encode, model_record  # noqa: PLC0415 - the extra lm
     from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415
@@ -116,8 +121,9 @@ def _live(
     longest = model.max_tokens - _ROOM
 
     def compute(batch: list[tuple[str, Sequence[str]]]) -> Mapping[str, NDArray[Any]]:
-        tokens = [each[-longest:] for each in encode(model, [context for context, _ in batch])]
-        return {"logprob": ragged(continuation_log_probs(model, tokens, [some for _, some in batch]))}
+        tokens = encode(model, [context for context, _ in batch])
+        logprob = continuation_log_probs(model, [each[-longest:] for each in tokens], [some for _, some in batch])
+        return {"logprob": ragged(logprob), "is_cut": np.array([len(each) > longest for each in tokens])}
 
     asked = list(zip(contexts, shown, strict=True))
     found = work.compute(
@@ -128,10 +134,11 @@ def _live(
         compute,
         batches=batches_in_order(work.items_per_batch),
         provenance=model_record(model),
-    )["logprob"]
-    logprob = [dict(zip(some, values, strict=True)) for some, values in zip(shown, found, strict=True)]
+    )
+    logprob = [dict(zip(some, values, strict=True)) for some, values in zip(shown, found["logprob"], strict=True)]
     ratio = [logprob[at][str(token)] - logprob[at][target[at]] for at, token in zip(item, pairs.candidate, strict=True)]
-    return np.array(ratio), -np.array([its[token] for its, token in zip(logprob, target, strict=True)])
+    own = -np.array([its[token] for its, token in zip(logprob, target, strict=True)])
+    return np.array(ratio), own, int(found["is_cut"].sum())
 
 
 _ROOM = 32

@@ -27,6 +27,9 @@ def reading_times(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
     # texts count by their words
     weight = one.words_by_text / one.words_by_text.mean()
     known = bool(np.isfinite(one.ceilings_by_text).all())
+    notes = [] if known else ["times are means over readers, so that nobody is a ceiling"]
+    if "reading_unigram_nats" not in study:
+        notes.append("frequency is counted in its own texts, under which surprisal gains up to three times as much")
     scores = UnitScores(
         "gain",
         {name: (its.gains_by_text * weight)[None] for name, its in gains.items()},
@@ -35,4 +38,4 @@ def reading_times(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
         floor=np.zeros((1, one.texts.size)) if known else None,
         ceiling=(one.ceilings_by_text * weight)[None] if known else None,
     )
-    return Measured((scores,), {}, () if known else ("times are means over readers, so that nobody is a ceiling",))
+    return Measured((scores,), {}, tuple(notes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -272,6 +273,12 @@ def scored_by(
         found = score_texts(
             work, model, texts, names, **limits, has_words=has_words, boundaries=boundaries, heads=heads
         )
+        before = [0] * len(texts) if heads is None else list(map(len, heads))
+        sizes = [before[at] + len(row) for at, row in zip(found.document, found.scores["logprob"], strict=True)]
+        n_long = sum(size > (found.window or size) for size in sizes)
+        if prefixes is not None and n_long:
+            note = f"{n_long} documents are longer than its window: words at their ends do not see the prefix"
+            found = replace(found, notes=(*found.notes, note))
     return apart(found, joined, boundaries) if has_parts else found
 
 

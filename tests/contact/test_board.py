@@ -117,6 +117,9 @@ def test_cards_of_several_machines_are_one_board(home: Path) -> None:
     assert set(made.table[made.table["score"] == "modal_word"]["model"]) == {"human", "1-gram"}
     assert any("made with version 0.0.1" in text for text in made.notes)
     assert any("defined otherwise here: next_words/modal_word" in text for text in made.notes)
+    card["settings"]["interval"] = 0.5
+    other.write_text(json.dumps(card), encoding="utf-8")
+    assert "cards have intervals of 50%, 90%" in sg.board([mine, other]).notes
     made.write(home / "board")
     names = {"board.csv", "board.html", "board.md", "board.png", "board.tex", "differences.csv"}
     assert names <= {path.name for path in (home / "board").iterdir()}

@@ -75,6 +75,14 @@ def test_a_prompt_is_seen_and_not_scored(name: str, bos: str, folders: dict[str,
     assert found.table["n_words"].item() == sum(len(text.split()) for text in SAYS)
 
 
+def test_a_text_whose_end_does_not_see_the_prompt_is_noted(folders: dict[str, Path], tmp_path: Path) -> None:
+    model = {"gpt2": {"source": "folder", "path": str(folders["gpt2"])}}
+    found = experiments.surprisal(SAYS, models=model, store=tmp_path, prefix=PROMPT, window=8, stride=4)
+    assert any("words at their ends do not see the prefix" in text for text in found.warnings)
+    whole = experiments.surprisal(SAYS, models=model, store=tmp_path, prefix=PROMPT)
+    assert not any("do not see the prefix" in text for text in whole.warnings)
+
+
 def test_a_chats_answer_is_scored_after_the_users_turn(folders: dict[str, Path], tmp_path: Path) -> None:
     made = tokenizer(folders["chat"])
     turn = [{"role": "user", "content": PROMPT}]

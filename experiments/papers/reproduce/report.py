@@ -52,16 +52,16 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     asked = table[table["verdict"] != NOT_RUN]
     printed, counted, again = (asked[asked["origin"] == origin] for origin in ORIGINS)
     states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
-    differ = _number_of(printed, EXPLAINED, DIFFERS)
-    without = len(printed) - _number_of(printed, *_AGREE, NOT_AVAILABLE) - differ
+    differ = _n_with(printed, EXPLAINED, DIFFERS)
+    without = len(printed) - _n_with(printed, *_AGREE, NOT_AVAILABLE) - differ
     said = [
-        f"**Of {len(printed):,} values that the papers print, {_number_of(printed, *_COMPUTED):,} are computed from "
-        f"responses or models and agree**, {_number_of(printed, READ):,} are read from the authors' stored results, "
-        f"{_number_of(printed, NOT_AVAILABLE):,} are not available, and {differ:,} differ."
+        f"**Of {len(printed):,} values that the papers print, {_n_with(printed, *_COMPUTED):,} are computed from "
+        f"responses or models and agree**, {_n_with(printed, READ):,} are read from the authors' stored results, "
+        f"{_n_with(printed, NOT_AVAILABLE):,} are not available, and {differ:,} differ."
         + (f" {without:,} others have no value of ours." if without else ""),
         f"Printed twice, and counted once: {len(again):,}." if len(again) else "",
-        f"Of {len(counted):,} that stand in the authors' files alone, {_number_of(counted, *_COMPUTED):,} are computed "
-        f"and agree, and {_number_of(counted, READ):,} are read."
+        f"Of {len(counted):,} that stand in the authors' files alone, {_n_with(counted, *_COMPUTED):,} are computed "
+        f"and agree, and {_n_with(counted, READ):,} are read."
         if len(counted)
         else "",
         f"Not asked for: {len(table) - len(asked):,}." if len(asked) < len(table) else "",
@@ -70,7 +70,7 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     return " ".join(filter(None, said))
 
 
-def _number_of(values: pd.DataFrame, *verdicts: str) -> int:
+def _n_with(values: pd.DataFrame, *verdicts: str) -> int:
     return int(values["verdict"].isin(verdicts).sum())
 
 

@@ -77,7 +77,8 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     every = settings.changed(where={}, where_not={})
     if settings.pairs is None:
         name = settings.answers.stem if settings.answers else ""
-        alone = read("answers", "answer", FORECASTS) if settings.free_answers is None else None
+        is_whole = settings.free_answers is not None or settings.distributions is not None
+        alone = None if is_whole else read("answers", "answer", FORECASTS)
         return forecasts_of(alone, settings, name)
     pairs = read_table(settings.pairs, of="pair", how=every, wanted=settings.columns.of("pairs", PAIRS).values())
     answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
@@ -147,7 +148,7 @@ def comparison_study(
     """
     layout = ComparisonLayout(generator=generator, **settings)
     if candidates is None:
-        is_whole = answers is None or free_answers is not None
+        is_whole = answers is None or free_answers is not None or distributions is not None
         alone = None if is_whole else table_of(answers, "answers", of="answer", needed=FORECASTS)
         return forecasts_of(alone, layout, name)
     asked = table_of(candidates, "candidates", of="candidate", needed=PAIRS)

@@ -143,6 +143,12 @@ def test_whole_distributions_of_a_third_table(whole_tables: Any, tmp_path: Path)
     )
 
 
+def test_distributions_without_pairs_are_refused(whole_tables: Any) -> None:
+    _, _, said, whole = whole_tables
+    with pytest.raises(InputError, match="pairs"):
+        comparison_study(said.assign(outcome=1), distributions=whole)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
