@@ -18,8 +18,8 @@ which tokens were true, and the loss of that belief itself if people are calibra
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ import pymc as pm
 import xarray as xr
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.content import UnsureError, content_digest
 from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.inference.comparison.participant_gap import (
@@ -50,6 +51,7 @@ from shannon_game.models.comparison.participants import (
     ParticipantPriors,
     law_words,
     participant_model,
+    set_priors,
     set_windows,
 )
 from shannon_game.models.comparison.reports import ReportLikelihood
@@ -325,8 +327,7 @@ def fit_participants(
     anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
     rng = np.random.default_rng(seed)
     scale = None if anchor.name == "answers" or data.is_player else anchor.k0
-    model = participant_model(data, p, k0=scale, covariates=covariates, report=report, law=law)
-    compiled = Compiled(model, data, (p, covariates, report, law))
+    compiled = compiled_for(data, p, scale, covariates=covariates, report=report, law=law)
     if anchor.name == "outcomes" and scale is not None:
         for _ in range(_ROUNDS):
             belief = compiled.at(scale).belief(_FIRST_DRAWS, rng)
@@ -413,28 +414,49 @@ def _judged(
 
 
 class Compiled:
-    """The model compiled, and the Gaussian at one scale after the other."""
+    """A model compiled, which fits share, and the Gaussian of one of them at one scale after the other."""
 
-    def __init__(self, model: pm.Model, data: ParticipantData, made_of: Sequence[Any] = ()) -> None:
+    def __init__(self, model: pm.Model, data: ParticipantData, made_of: Sequence[Any]) -> None:
+        inputs = {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}
+        self.program = Program(model, inputs, model.spreads, QUICK if data.is_player else None)
+        self.of(data, made_of)
+
+    def of(self, data: ParticipantData, made_of: Sequence[Any]) -> Compiled:
+        """Begin a fit, in place, whose priors are the first that it is made of."""
         self.data, self.made_of = data, made_of
         self.scale: float | None = None
-        self.program = Program(model, {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}, model.spreads)
         self.start: FloatArray | None = None
+        self.program.precision = []
+        return self
 
     def at(self, scale: float | None) -> Compiled:
         """Move the Gaussian to this scale, in place; return this object."""
-        model = self.program.model
         self.scale = scale
-        if scale is not None:
-            model.set_data("scale", scale)
-        self.gaussian = fit_gaussian(
-            self.program, start=self.start, before=lambda x: set_windows(model, lambda: self.program.wanted(x))
-        )
-        self.start = self.gaussian.mode
+        self._hold()
+        self.gaussian = fit_gaussian(self.program, start=self.start, before=self.set_windows)
+        self.start, self.precision = self.gaussian.mode, self.program.precision
         return self
+
+    def again(self) -> None:
+        """Give the program, which another fit may have had since, what this fit is of."""
+        self._hold()
+        self.program.precision = self.precision
+        self.set_windows(self.gaussian.mode)
+
+    def _hold(self) -> None:
+        model, self.program.held_by = self.program.model, self
+        set_priors(model, self.made_of[0], self.data)
+        if self.scale is not None:
+            model.set_data("scale", self.scale)
+
+    def set_windows(self, x: FloatArray, **how: Any) -> None:
+        """Move the windows of the grids to parameters, by default with the reports of this fit."""
+        set_windows(self.program.model, lambda: self.program.wanted(x), **{"data": self.data, **how})
 
     def belief(self, n: int, rng: np.random.Generator, gaussian: Gaussian | None = None) -> SharedBelief:
         """Draw the belief alone, by default at this fit's Gaussian."""
+        if self.program.held_by is not self:
+            self.again()
         points = (gaussian or self.gaussian).points(n, rng)
         return self.belief_given((self.program.wanted(x) for x in points), rng)
 
@@ -462,13 +484,15 @@ class Compiled:
         values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
         return idata, self.belief_given((self.inputs_of(*one) for one in zip(*values, strict=True)), rng)
 
-    @cached_property
+    @property
     def inputs_of(self) -> Any:
         """Inputs of the likelihood as a function of the model's free variables."""
-        model = self.program.model
-        return model.compile_fn(
-            model.latent_inputs, inputs=model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
-        )
+        return self.program.function("inputs", self.program.model.latent_inputs)
+
+    @property
+    def chances_of(self) -> Any:
+        """Probability of every value of the scale by report, at the model's ``drawn_log_odds``, likewise."""
+        return self.program.function("chances", [self.program.model.box_chance])
 
     def belief_given(
         self, inputs: Iterable[list[Any]], rng: np.random.Generator, *, of_law: bool = False
@@ -492,6 +516,39 @@ class Compiled:
             lambda_place=lambda_place,
             noise=rng.normal(size=(*target.shape, 2)),
         )
+
+
+_compiled: dict[str, Compiled] = {}
+"""The last models, by what is compiled into them."""
+_N_COMPILED = 4
+_NOT_COMPILED = {"study", "generator", "row_box", "row_low", "row_high", "token_shown", "target_shown"}
+"""Fields of data that are no constants of a model."""
+
+
+def compiled_for(
+    data: ParticipantData,
+    priors: ParticipantPriors,
+    scale: float | None,
+    **more: Any,
+) -> Compiled:
+    """Compile the model, or take one whose words, answers and people are the same: priors and reports may be others."""
+    made_of = priors, *more.values()
+    its = {name: value for name, value in vars(data).items() if name not in _NOT_COMPILED}
+    its |= {"participant": data.participant.size} if data.is_player else {}
+    try:
+        key = content_digest([its, scale is None, *made_of[1:]])
+    except UnsureError:
+        key = ""
+    if found := _compiled.pop(key, None):
+        found = copy(found).of(data, made_of)
+    else:
+        model = participant_model(data, priors, k0=scale, **more)
+        found = Compiled(model, data, made_of)
+    if key:
+        _compiled[key] = found
+        for old in [*_compiled][:-_N_COMPILED]:
+            del _compiled[old]
+    return found
 
 
 def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:

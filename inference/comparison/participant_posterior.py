@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.comparison.participant_fit import DESCRIPTIONS, Compiled, ParticipantFit
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, group, group_names
 from shannon_game.inference.posterior.gaussian import QUICK
 from shannon_game.inference.posterior.predictive import complete
-from shannon_game.models.comparison.participants import drawn_places, set_windows, single_answers
+from shannon_game.models.comparison.participants import drawn_places, single_answers
 from shannon_game.models.outside import OutsideLikelihood
 
 _MARGIN = 3.0
@@ -74,14 +73,12 @@ def whole_posterior(
     model = compiled.program.model
     model.outside = _outside(compiled)
 
-    def wanted() -> list[FloatArray]:
-        return compiled.program.wanted(compiled.gaussian.mode)
-
-    set_windows(model, wanted, _MARGIN)
+    compiled.again()
+    compiled.set_windows(compiled.gaussian.mode, margin_nats=_MARGIN)
     try:
         found = complete(fit.idata, model, seed=seed, n_prior=n_prior, n_predictive=n_predictive)
     finally:
-        set_windows(model, wanted)
+        compiled.set_windows(compiled.gaussian.mode)
     return described(found, model.report_name, _coords(compiled))
 
 
@@ -148,26 +145,17 @@ def _observed(data: Any) -> dict[str, NDArray[Any]]:
 
 
 class _Simulator:
-    """Draws reports and answers given the parameters; compiled when it is first called."""
+    """Draws reports and answers given the parameters."""
 
     def __init__(self, compiled: Compiled, *, of_law: bool = False) -> None:
         self.compiled, self.of_law = compiled, of_law
-        self.function: Any = None
 
     def __call__(self, values: Mapping[str, NDArray[Any]], rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         compiled, data, model = self.compiled, self.compiled.data, self.compiled.program.model
-        if self.function is None:
-            self.function = model.compile_fn(
-                [*model.latent_inputs[:3], model.box_chance],
-                inputs=model.free_RVs,
-                on_unused_input="ignore",
-                point_fn=False,
-                mode=QUICK,
-            )
         given = [values[rv.name] for rv in model.free_RVs]
         belief = compiled.belief_given([compiled.inputs_of(*given)], rng, of_law=self.of_law)
         model.drawn_log_odds.set_value(-belief.token_log_ratio[0, data.row_token])
-        found = {"reports": data.box_value[drawn_places(self.function(*given)[3], rng)]}
+        found = {"reports": data.box_value[drawn_places(compiled.chances_of(*given)[0], rng)]}
         kept = single_answers(data)
         if not kept.size:
             return found

@@ -18,7 +18,7 @@ from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_
 from shannon_game.inference.posterior.arviz_adapter import from_groups, group
 from shannon_game.inference.posterior.gaussian import Gaussian, fit_gaussian, nearby_mode
 from shannon_game.models.comparison.participant_data import ParticipantData, with_rows
-from shannon_game.models.comparison.participants import ParticipantPriors, set_priors, set_windows
+from shannon_game.models.comparison.participants import ParticipantPriors, set_priors
 
 _LEAST_LEFT = 100
 """Draws that a posterior must be worth once it is weighted."""
@@ -92,6 +92,7 @@ class _Nearby:
     def __init__(self, fit: ParticipantFit, rng: np.random.Generator, n_draws: int) -> None:
         self.fit, self.n, self.seed = fit, 4 * max(n_draws // 4, 1), int(rng.integers(2**31))
         self.program, self.whole = fit.compiled.program, fit.compiled.gaussian
+        fit.compiled.again()
         self._off = 0.0
         self._off = float(np.median(fit.gap_nats) - np.median(self.gap(self.whole)))
 
@@ -105,10 +106,6 @@ class _Nearby:
             temperature = outcome_temperature(belief, weight, objective=anchor.objective)
         found: FloatArray = loss_gap(belief, temperature).mean(axis=1) + self._off
         return found
-
-    def windows(self, x: FloatArray, data: ParticipantData | None = None) -> None:
-        """Move the windows of the grids to parameters."""
-        set_windows(self.program.model, lambda: self.program.wanted(x), data=data)
 
 
 def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 40) -> Iterator[WithoutOne]:
@@ -124,10 +121,10 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     near = _Nearby(fit, rng, n_draws)
     for number, name in enumerate(data.participant.tolist()):
         others = data.row_participant != number
-        near.windows(near.whole.mode, with_rows(data, others))
+        fit.compiled.set_windows(near.whole.mode, data=with_rows(data, others))
         moved = replace(near.whole, mode=nearby_mode(near.program, near.whole))
         yield WithoutOne(str(name), int((~others).sum()), near.gap(moved))
-    near.windows(near.whole.mode)
+    fit.compiled.again()
 
 
 def with_priors(
@@ -139,14 +136,11 @@ def with_priors(
     of no use: with half the standard deviations of some twenty parameters of the law a few draws have all the weight.
     """
     near = _Nearby(fit, rng, n_draws)
-    model = near.program.model
-    set_priors(model, priors)
+    set_priors(near.program.model, priors, fit.data)
     try:
-        return near.gap(fit_gaussian(near.program, start=near.whole.mode, before=near.windows))
+        return near.gap(fit_gaussian(near.program, start=near.whole.mode, before=fit.compiled.set_windows))
     finally:
-        set_priors(model, fit.priors)
-        near.program.learn_spreads(near.whole.mode, near.program.curvature(near.whole.mode))
-        near.windows(near.whole.mode)
+        fit.compiled.again()
 
 
 def without_shared_bias(fit: ParticipantFit, rng: np.random.Generator) -> ParticipantFit | None:

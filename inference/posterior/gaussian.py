@@ -70,16 +70,23 @@ class Gaussian:
 class Program:
     """A model compiled: its log-density with gradient, and its variables, at unconstrained parameters.
 
-    The log-density may have the factors of `spreads` in it once :meth:`learn_spreads` was called.
+    The log-density may have the factors of `spreads` in it once :meth:`learn_spreads` was called. `held_by` is whose
+    data the model holds, where several fits take turns.
     """
 
     def __init__(
-        self, model: pm.Model, wanted: Mapping[str, Any] | None = None, spreads: Sequence[Spread] = ()
+        self,
+        model: pm.Model,
+        wanted: Mapping[str, Any] | None = None,
+        spreads: Sequence[Spread] = (),
+        mode: Mode | None = None,
     ) -> None:
         self.model = model
         self._spreads = spreads
-        self._precision: list[tuple[Spread, FloatArray]] = []
-        self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=_OFTEN)
+        self._functions: dict[str, Any] = {}
+        self.held_by: Any = None
+        self.precision: list[tuple[Spread, FloatArray]] = []
+        self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=mode or _OFTEN)
         self.logp.set_extra_values({})
         start = model.initial_point()
         raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self.logp._grad_vars})
@@ -109,7 +116,7 @@ class Program:
         """Log-density and its gradient, with the factors of spreads."""
         found, slope = self.logp(x)
         value, gradient = float(found), np.array(slope, dtype=float)
-        for one, precision in self._precision:
+        for one, precision in self.precision:
             at = self._places[one.log_sd]
             own = np.exp(2 * float(x[at][0])) * precision
             value -= 0.5 * float(np.log1p(own).sum())
@@ -128,14 +135,14 @@ class Program:
 
     def learn_spreads(self, x: FloatArray, curvature: FloatArray) -> None:
         """Take the precision with which data know the parameters that are alike from the curvature at x."""
-        self._precision = []
+        self.precision = []
         for one in self._spreads:
             if one.log_sd in self._places:
                 at = self._places[one.members]
                 sd2 = float(np.exp(2 * x[self._places[one.log_sd]][0]))
                 prior = 1 / sd2 if one.centred else 1.0
                 data = np.maximum(np.linalg.eigvalsh(curvature[at, at]) - prior, 0)
-                self._precision.append((one, data if one.centred else data / sd2))
+                self.precision.append((one, data if one.centred else data / sd2))
 
     @cached_property
     def _places(self) -> dict[str, slice]:
@@ -151,6 +158,14 @@ class Program:
         found = [np.asarray(value, dtype=float) for value in self._values(*self._inputs(x))]
         n = len(self.variables)
         return {one.name: value for one, value in zip(self.variables, found[:n], strict=True)}, found[n:]
+
+    def function(self, name: str, outputs: Sequence[Any]) -> Any:
+        """Compile once, under a name, what depends on the model's free variables."""
+        if name not in self._functions:
+            self._functions[name] = self.model.compile_fn(
+                [*outputs], inputs=self.model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
+            )
+        return self._functions[name]
 
     def _inputs(self, x: FloatArray) -> list[Any]:
         point = DictToArrayBijection.rmap(RaveledVars(x, self._layout))

@@ -269,9 +269,9 @@ def participant_model(
 Law = Callable[[FloatArray, FloatArray, Any, Grid], Any]
 
 
-def set_priors(model: pm.Model, priors: ParticipantPriors) -> None:
-    """Give a model that was built, and perhaps compiled, other priors."""
-    for name, value in vars(priors.of(model.words_data)).items():
+def set_priors(model: pm.Model, priors: ParticipantPriors, data: ParticipantData) -> None:
+    """Give a model that was built, and perhaps compiled, other priors, for data."""
+    for name, value in vars(priors.of(data)).items():
         model.prior_numbers[name].set_value(np.float64(value))
 
 
@@ -534,7 +534,7 @@ def set_windows(
         What is kept on both sides of the part with a ten-thousandth of the largest probability. Probabilities of single
         reports given the others need 3.
     data : ParticipantData, optional
-        Other reports on the words of the model.
+        Other reports on the words of the model, by default those that it was built with.
     """
     data, grid, op = data or model.words_data, model.grid, model.latent_words
 

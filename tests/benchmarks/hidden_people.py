@@ -34,8 +34,7 @@ from shannon_game.estimators.comparison import (
 )
 from shannon_game.estimators.comparison.simulation.participants import Participants, reports_of
 from shannon_game.experiments.comparison.human_loss.experiment import _of_people
-from shannon_game.inference.comparison import participant_fit
-from shannon_game.inference.comparison.participant_checks import check_camps, check_ends
+from shannon_game.inference.comparison.participant_checks import check_camps, check_ends, check_unexpected
 from shannon_game.inference.comparison.participant_fit import Compiled, ParticipantFit, fit_participants
 from shannon_game.inference.comparison.participant_posterior import _Simulator
 from shannon_game.inference.comparison.participant_sensitivity import (
@@ -45,8 +44,7 @@ from shannon_game.inference.comparison.participant_sensitivity import (
 )
 from shannon_game.inference.posterior import gaussian
 from shannon_game.inference.posterior.arviz_adapter import add_groups, group
-from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
-from shannon_game.models.comparison.participants import participant_model
+from shannon_game.models.comparison.participant_data import participant_data
 
 Array = NDArray[Any]
 
@@ -66,9 +64,6 @@ SCALES = (0.6, 1.0, 1.6)
 N_TOKENS, N_CLASSES, N_TOPICS = 1500, 12, 15
 BIAS, GAMMA, PULL, ODD, MINORITY, UNIGRAMS, APART = 0.4, 0.6, 0.3, 0.2, 0.25, 0.3, 1.3
 TAIL, DRAWS, TUNE = 0.05, 75, 15
-SAME = ("target_log_g", "token_log_g", "row_token", "row_participant", "answer_token", "rest_log_g")
-"""What a compiled model holds."""
-KEPT: dict[Any, Any] = {}
 
 
 def language(rng: np.random.Generator, n_items: int) -> tuple[Array, Array, Array, Array]:
@@ -151,24 +146,9 @@ def reports(case: str, study: xr.Dataset, design: QuestionDesign, rng: np.random
     return reports_of(Participants(bias, slope, noise, lapse), who, log_odds, scale, rng)
 
 
-def compiled_for(report: str, data: ParticipantData, made_of: Any) -> Compiled:
-    """Compile a model, or take the last one where words and answers are the same."""
-    last = KEPT.get(report)
-    if last is not None and all(np.array_equal(getattr(last.data, name), getattr(data, name)) for name in SAME):
-        last.data = last.program.model.words_data = data
-        last.start, last.program._precision = None, []
-        return last
-    with mock.patch.object(gaussian, "_OFTEN", gaussian.QUICK):
-        model = participant_model(data, k0=None if data.has_answers else 1.0, report=report)
-        KEPT[report] = Compiled(model, data, made_of)
-    return KEPT[report]
-
-
 def predict(fit: ParticipantFit, rng: np.random.Generator) -> None:
     """Add new reports at a third of the draws."""
-    if KEPT.get("simulate", (None,))[0] is not fit.compiled:
-        KEPT["simulate"] = fit.compiled, _Simulator(fit.compiled)
-    simulate, posterior = KEPT["simulate"][1], group(fit.idata, "posterior")
+    simulate, posterior = _Simulator(fit.compiled), group(fit.idata, "posterior")
     names = [one.name for one in fit.compiled.program.model.free_RVs]
     draws = [posterior[name].to_numpy().reshape(-1, *posterior[name].shape[2:])[::3] for name in names]
     said = np.stack([simulate(dict(zip(names, one, strict=True)), rng)["reports"] for one in zip(*draws, strict=True)])
@@ -195,15 +175,13 @@ def row(case: str, number: int, *, alone: bool, engine: str) -> dict[str, Any]:
     right = float((camps.second == second).mean())
     found |= {"engine": engine, "truth": truth, "k0": SCALES[number % 3], "camps_z": camps.z}
     found |= {"camps_right": max(right, 1 - right), "unusual": len(unusual_participants(data))}
+    found["unexpected"] = check_unexpected(data).share
     if engine == "none":
         return found
     with ExitStack() as patched:
         if engine == "gaussian":
             patched.enter_context(mock.patch.object(Compiled, "draws", of_gaussian))
-        patched.enter_context(
-            mock.patch.object(participant_fit, "participant_model", lambda *_, **given: given["report"])
-        )
-        patched.enter_context(mock.patch.object(participant_fit, "Compiled", compiled_for))
+        patched.enter_context(mock.patch.object(gaussian, "_OFTEN", gaussian.QUICK))
         fit = fit_participants(data, **how)
         bare = without_shared_bias(fit, rng)
         predict(fit, rng)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.inference.comparison.participant_checks import check_camps, check_ends
+from shannon_game.inference.comparison.participant_checks import check_camps, check_ends, check_unexpected
 from shannon_game.inference.posterior.arviz_adapter import from_groups
 from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
 from tests.models.comparison.participant_studies import believers, by_hand, with_reports
@@ -59,3 +61,12 @@ def test_too_many_and_too_few_reports_at_the_ends_ring(box: int, rings: bool) ->
     found = check_ends(idata, data)
     assert found.rings == rings
     assert 0 <= found.p_value <= 1
+
+
+@pytest.mark.parametrize(("words", "rings"), [(1, False), (2, True), (9, True)])
+def test_words_that_the_generator_rules_out_and_people_answer_ring(words: int, rings: bool) -> None:
+    """Of ten items with four answers; a word that one person alone answers, or that the generator draws, is no sign."""
+    data = by_hand([0.2] * 10, [(item, 1e-4 if item < words else 0.3) for item in range(10)], [])
+    data = replace(data, n_answers=np.full(10, 4), token_answers=np.full(10, 2))
+    assert check_unexpected(data).rings == rings
+    assert not check_unexpected(replace(data, token_answers=np.full(10, 1))).rings

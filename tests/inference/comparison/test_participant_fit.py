@@ -24,11 +24,12 @@ from shannon_game.inference.comparison.participant_fit import (
     top1_weights,
 )
 from shannon_game.inference.comparison.participant_gap import loss_gap
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.kept import keep_fits
 from shannon_game.models.comparison.participant_data import participant_data
 from shannon_game.models.comparison.participants import ParticipantPriors
-from tests.models.comparison.participant_studies import believers
+from tests.models.comparison.participant_studies import believers, with_reports
 
 FAR = 3.5
 """Standard deviations of the posterior at which a truth is found wanting: once in 2,000 studies."""
@@ -137,6 +138,29 @@ def test_one_seed_one_fit_also_from_a_run_before(tmp_path: Path, monkeypatch: py
     for more in ({"priors": ParticipantPriors(noise=1.0)}, {"report": "pulled"}):
         with pytest.raises(KeyboardInterrupt):
             fitted(**more)
+
+
+@pytest.mark.mcmc
+def test_fits_that_take_turns_at_one_compiled_model_are_as_if_each_had_one() -> None:
+    data, wide = participant_data(comparison_study()), ParticipantPriors(noise=2.0, spread=1.0)
+    other = with_reports(data, data.row_box[::-1])
+    given: dict[str, Any] = {"anchor": Anchor("assumed", k0=0.6), "draws": 4, "tune": 2, "chains": 2}
+
+    def without_the_first(fit: ParticipantFit) -> np.ndarray:
+        return next(leave_one_out(fit, np.random.default_rng(0), n_draws=4)).gap_nats
+
+    first = fit_participants(data, **given)
+    before = without_the_first(first)
+    turns = [fit_participants(data, priors=wide, **given | {"anchor": Anchor("assumed")})]
+    turns.append(fit_participants(other, **given))
+    assert {id(fit.compiled.program) for fit in turns} == {id(first.compiled.program)}
+    np.testing.assert_array_equal(without_the_first(first), before)
+    participant_fit._compiled.clear()
+    alone = fit_participants(other, **given)
+    assert alone.compiled.program is not first.compiled.program
+    np.testing.assert_allclose(turns[1].item_gap_nats, alone.item_gap_nats, rtol=1e-9)
+    again = fit_participants(data, priors=wide, **given | {"anchor": Anchor("assumed")})
+    np.testing.assert_allclose(turns[0].item_gap_nats, again.item_gap_nats, rtol=1e-9)
 
 
 @pytest.mark.mcmc
