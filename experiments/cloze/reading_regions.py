@@ -56,7 +56,7 @@ def region_means(words: TextWords, times: Times, interval: float) -> pd.DataFram
 
 @styled
 def regions_figure(table: pd.DataFrame, players: Sequence[str], study_name: str, interval: float) -> Figure:
-    """Draw mean times above mean surprisal, a panel a player, regions from left to right, a line per condition."""
+    """Draw mean times above mean surprisal, a panel per player, regions from left to right, a line per condition."""
     regions, conditions = (list(dict.fromkeys(table[name])) for name in ("region", "condition"))
     colours = player_colours(conditions)
     fig = new_figure(max(4.5, 1.5 + 0.55 * len(regions)), 2.3 + 1.3 * len(players))
