@@ -42,7 +42,7 @@ from shannon_game.inference.comparison.participant_gap import (
 from shannon_game.inference.posterior import kept
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
-from shannon_game.inference.posterior.gaussian import QUICK, Gaussian, Program, fit_gaussian, nuts
+from shannon_game.inference.posterior.gaussian import OFTEN, QUICK, Gaussian, Program, fit_gaussian, nuts
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.latent_words import draw_words
 from shannon_game.models.comparison.participant_data import ParticipantData
@@ -119,6 +119,8 @@ _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
 _FIRST_DRAWS = 40
+_MANY = 400
+"""Draws for which a faster density is worth seconds of compiling."""
 _APART = 1.5
 """R-hat of chains that are in different places, where more draws would not help."""
 
@@ -327,7 +329,8 @@ def fit_participants(
     anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
     rng = np.random.default_rng(seed)
     scale = None if anchor.name == "answers" or data.is_player else anchor.k0
-    compiled = compiled_for(data, p, scale, covariates=covariates, report=report, law=law)
+    often = chains * (draws + tune) > _MANY
+    compiled = compiled_for(data, p, scale, often=often, covariates=covariates, report=report, law=law)
     if anchor.name == "outcomes" and scale is not None:
         for _ in range(_ROUNDS):
             belief = compiled.at(scale).belief(_FIRST_DRAWS, rng)
@@ -416,9 +419,9 @@ def _judged(
 class Compiled:
     """A model compiled, which fits share, and the Gaussian of one of them at one scale after the other."""
 
-    def __init__(self, model: pm.Model, data: ParticipantData, made_of: Sequence[Any]) -> None:
+    def __init__(self, model: pm.Model, data: ParticipantData, made_of: Sequence[Any], *, often: bool) -> None:
         inputs = {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}
-        self.program = Program(model, inputs, model.spreads, QUICK if data.is_player else None)
+        self.program = Program(model, inputs, model.spreads, OFTEN if often else QUICK)
         self.of(data, made_of)
 
     def of(self, data: ParticipantData, made_of: Sequence[Any]) -> Compiled:
@@ -529,6 +532,8 @@ def compiled_for(
     data: ParticipantData,
     priors: ParticipantPriors,
     scale: float | None,
+    *,
+    often: bool,
     **more: Any,
 ) -> Compiled:
     """Compile the model, or take one whose words, answers and people are the same: priors and reports may be others."""
@@ -536,14 +541,14 @@ def compiled_for(
     its = {name: value for name, value in vars(data).items() if name not in _NOT_COMPILED}
     its |= {"participant": data.participant.size} if data.is_player else {}
     try:
-        key = content_digest([its, scale is None, *made_of[1:]])
+        key = content_digest([its, scale is None, often, *made_of[1:]])
     except UnsureError:
         key = ""
     if found := _compiled.pop(key, None):
         found = copy(found).of(data, made_of)
     else:
         model = participant_model(data, priors, k0=scale, **more)
-        found = Compiled(model, data, made_of)
+        found = Compiled(model, data, made_of, often=often)
     if key:
         _compiled[key] = found
         for old in [*_compiled][:-_N_COMPILED]:

@@ -40,7 +40,7 @@ from shannon_game.models.outside import Spread
 
 QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; for what is called at every draw."""
-_OFTEN = Mode("cvm", "fast_run").excluding("fusion")  # type: ignore[no-untyped-call]
+OFTEN = Mode("cvm", "fast_run").excluding("fusion")  # type: ignore[no-untyped-call]
 """For the log-density, called some thousand times: a gradient of the participant model takes 6.0 ms, with QUICK 7.6."""
 _STEP = 1e-3
 _LEAST_PRECISION = 1e-2
@@ -79,14 +79,14 @@ class Program:
         model: pm.Model,
         wanted: Mapping[str, Any] | None = None,
         spreads: Sequence[Spread] = (),
-        mode: Mode | None = None,
+        mode: Mode = OFTEN,
     ) -> None:
         self.model = model
         self._spreads = spreads
         self._functions: dict[str, Any] = {}
         self.held_by: Any = None
         self.precision: list[tuple[Spread, FloatArray]] = []
-        self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=mode or _OFTEN)
+        self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=mode)
         self.logp.set_extra_values({})
         start = model.initial_point()
         raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self.logp._grad_vars})

@@ -42,7 +42,6 @@ from shannon_game.inference.comparison.participant_sensitivity import (
     unusual_participants,
     without_shared_bias,
 )
-from shannon_game.inference.posterior import gaussian
 from shannon_game.inference.posterior.arviz_adapter import add_groups, group
 from shannon_game.models.comparison.participant_data import participant_data
 
@@ -181,7 +180,6 @@ def row(case: str, number: int, *, alone: bool, engine: str) -> dict[str, Any]:
     with ExitStack() as patched:
         if engine == "gaussian":
             patched.enter_context(mock.patch.object(Compiled, "draws", of_gaussian))
-        patched.enter_context(mock.patch.object(gaussian, "_OFTEN", gaussian.QUICK))
         fit = fit_participants(data, **how)
         bare = without_shared_bias(fit, rng)
         predict(fit, rng)

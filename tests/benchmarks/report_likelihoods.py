@@ -20,20 +20,25 @@ import pymc as pm
 
 from shannon_game import designed_simulated, inference
 from shannon_game.inference.comparison.participant_checks import alarms
-from shannon_game.inference.comparison.participant_fit import Compiled, fit_participants
+from shannon_game.inference.comparison.participant_fit import Compiled, compiled_for, fit_participants
 from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
-from shannon_game.models.comparison.participants import participant_model
+from shannon_game.models.comparison.participants import ParticipantPriors, participant_model
 from shannon_game.models.comparison.reports import REPORTS
 
 OWN = {"pulled": "pull", "prospect": "gamma", "shared_bias": "bias_mean", "equation_6": "weight_mean"}
 REPEATS = 100
 
 
+def compiled_of(data: ParticipantData, report: str) -> Compiled:
+    """The model that its fit takes, at its mode."""
+    return compiled_for(data, ParticipantPriors(), None, often=True, covariates=None, report=report, law=None).at(None)
+
+
 def cost(data: ParticipantData, report: str) -> float:
     """Milliseconds of processor time of one gradient within the windows at the mode."""
-    compiled = Compiled(participant_model(data, report=report), data).at(None)
+    compiled = compiled_of(data, report)
     x = compiled.gaussian.mode
     start = time.process_time()
     for _ in range(REPEATS):
@@ -43,7 +48,7 @@ def cost(data: ParticipantData, report: str) -> float:
 
 def reported(data: ParticipantData, report: str, number: int) -> tuple[ParticipantData, dict[str, Any], float]:
     """The study with reports of the likelihood, its parameters, and the gap of the belief that they are of."""
-    compiled, rng = Compiled(participant_model(data), data).at(None), np.random.default_rng([number, 1])
+    compiled, rng = compiled_of(data, "linear"), np.random.default_rng([number, 1])
     belief = compiled.belief(1, rng)
     model = participant_model(data, report=report)
     model.drawn_log_odds.set_value(-belief.token_log_ratio[0, data.row_token])
