@@ -249,7 +249,7 @@ def participant_model(
         who = People(data.participant.size, p, log_k0, grid.narrowest_nats, _centred(data, covariates))
         probability = (player if data.is_player else people)(who)
         quiet, never = _unanswered(of_words, table) if data.has_answers else (pt.zeros((data.item.size, 1)), None)
-        words = LatentWords(*words_of(data, grid))
+        words = LatentWords(*words_of(data, grid, token_bin=table.token_bin))
         rows = {name: _shared(value, f"report_{name}") for name, value in row_values(data, words).items()}
         here = _asked(rows, len(data.box_edges))
         inputs = [of_words, target, quiet, pt.maximum(probability(here), _LEAST_CHANCE)]
@@ -475,6 +475,8 @@ def words_of(
     e_window: tuple[IntArray, IntArray] | None = None,
     t_window: tuple[IntArray, IntArray] | None = None,
     z_window: tuple[IntArray, IntArray] | None = None,
+    *,
+    token_bin: IntArray | None = None,
 ) -> tuple[Words, Items, Reports]:
     """Give what the likelihood needs to know of words, items and reports, within windows (first, size) of the grids."""
     n_items, n_words = data.item.size, data.token_item.size
@@ -497,7 +499,7 @@ def words_of(
         answers[answers_first[x] : answers_first[x + 1]] = np.exp(np.maximum(value, -600)).ravel()
     words = Words(
         first=np.searchsorted(item, np.arange(n_items + 1)).astype(np.intp),
-        bin=_Table.of(data, grid).token_bin,
+        bin=_Table.of(data, grid).token_bin if token_bin is None else token_bin,
         e_first=e_first,
         e_size=e_size,
         answers=answers,
@@ -539,7 +541,7 @@ def set_windows(
     data, grid, op = data or model.words_data, model.grid, model.latent_words
 
     def put(**windows: Any) -> None:
-        op.words, op.items, op.reports = words_of(data, grid, **windows)
+        op.words, op.items, op.reports = words_of(data, grid, token_bin=model.table.token_bin, **windows)
         for name, value in row_values(data, op).items():
             model.report_rows[name].set_value(value)
         model.drawn_log_odds.set_value(np.zeros(data.row_box.size))
