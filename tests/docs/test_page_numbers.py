@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from shannon_game import published
-from shannon_game.inference.comparison.participant_checks import CAMPS_Z, ENDS_P
+from shannon_game.inference.comparison.participant_checks import CAMPS_Z, ENDS_P, UNEXPECTED_SHARE
 from shannon_game.inference.posterior.sbc_bands import judge_ranks
 from tests.benchmarks.participant_sbc import N_RANKED
 from tests.docs.pages import script
@@ -129,7 +129,7 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
         error, width = own["hull_median"] - own["truth"], own["hull_upper"] - own["hull_lower"]
         found = [error.mean(), np.sqrt((error**2).mean()), width.mean()]
         np.testing.assert_allclose([float(cell) for cell in shown[:3]], found, atol=0.00501)
-        rings = (own["camps_z"] > CAMPS_Z) | (own["ends_p"] < ENDS_P)
+        rings = (own["camps_z"] > CAMPS_Z) | (own["ends_p"] < ENDS_P) | (own["unexpected"] > UNEXPECTED_SHARE)
         assert shown[3:] == [f"{own['hull_holds'].astype(bool).sum()} of {len(own)}", str(rings.sum())]
 
 
