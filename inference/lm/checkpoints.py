@@ -192,8 +192,9 @@ def _check_complete(settings: ModelSettings, place: Path, found: Mapping[str, An
 
 
 def _why_not_found(settings: ModelSettings, told: str) -> str:
+    why = told.partition(". ")[0][:200]
     return (
         f"{settings.path} at revision {settings.revision} is neither in the local cache nor to be had from the Hub "
-        f"({told.split('. ')[0][:200]}); without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the "
-        "model smollm2, which a package carries"
+        f"({why}); without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the model "
+        "smollm2, which a package carries"
     )
