@@ -525,6 +525,7 @@ _compiled: dict[str, Compiled] = {}
 """The last models, by what is compiled into them."""
 _N_COMPILED = 4
 _NOT_COMPILED = {"study", "generator", "row_box", "row_low", "row_high", "token_shown", "target_shown"}
+_NOT_COMPILED |= {"answer_participant"}
 """Fields of data that are no constants of a model."""
 
 

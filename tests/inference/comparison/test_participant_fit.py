@@ -163,6 +163,23 @@ def test_fits_that_take_turns_at_one_compiled_model_are_as_if_each_had_one() -> 
     np.testing.assert_allclose(turns[0].item_gap_nats, again.item_gap_nats, rtol=1e-9)
 
 
+def test_language_models_that_play_one_study_share_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counted:
+        def of(self, *_: Any) -> Counted:
+            return self
+
+    made: list[Counted] = []
+    monkeypatch.setattr(participant_fit, "participant_model", lambda *_, **__: None)
+    monkeypatch.setattr(participant_fit, "Compiled", lambda *_, **__: made.append(Counted()) or made[-1])
+    study, priors = comparison_study(), ParticipantPriors()
+    how: dict[str, Any] = {"often": True, "covariates": None, "report": "linear", "law": None}
+    for player, rounding in (("lm-weak", None), ("lm-strong", None), ("lm-weak", "interface")):
+        participant_fit.compiled_for(participant_data(study, player=player, rounding=rounding), priors, None, **how)
+    participant_fit.compiled_for(participant_data(study), priors, 1.0, **how)
+    assert len(made) == 2
+    participant_fit._compiled.clear()
+
+
 @pytest.mark.mcmc
 @pytest.mark.parametrize(("player", "rounding"), [("lm-weak", "interface"), ("lm-strong", None)])
 def test_a_language_model_s_gap_is_recovered(player: str, rounding: str | None) -> None:
