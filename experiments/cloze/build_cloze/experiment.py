@@ -44,6 +44,7 @@ from shannon_game.experiments.cloze.build_cloze.players import (
 )
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import known_mean
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import SMOLLM2, Work, open_work
 from shannon_game.experiments.harness.marks import named
 from shannon_game.experiments.harness.questions import one_panel
@@ -59,6 +60,22 @@ from shannon_game.inference.settings import Count, Positive
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
+
+
+class BuiltClozeRow(column.Row):
+    """One model under one decoding."""
+
+    player: str = column.key("model and decoding", players=True)
+    model: str = column.context("model")
+    decoding: str = column.context("how its words are drawn")
+    n_contexts: int = column.context("contexts")
+    n_contexts_without_word: int = column.detail("contexts in which no draw is a word")
+    n_draws: int = column.context("draws per context")
+    share_failed: float = column.estimate("share of draws that are no word")
+    n_different: float = column.estimate("different words per context")
+    entropy_nats: float = column.headline("mean entropy of the next word", unit="nats")
+    tvd_to_exact: float = column.estimate("TVD to the model's exact distribution")
+    probability_listed: float = column.detail("probability of the words of the exact distribution")
 
 
 class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
@@ -104,7 +121,7 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
         ]
 
 
-@experiment(BuildClozeSettings)
+@experiment(BuildClozeSettings, row=BuiltClozeRow)
 def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentResult:
     """Let live models continue the contexts of a cloze study.
 
@@ -259,7 +276,7 @@ def players_table(
         {"entropy_nats": (("player", "item"), np.stack(entropy), {"units": "nats"})},
         coords={"player": [_PEOPLE, *names], "item": built["item"].to_numpy()},
     )
-    return pd.DataFrame(rows), by_item
+    return BuiltClozeRow.table(rows), by_item
 
 
 def players_figure(by_item: xr.Dataset, title: str) -> Figure:
