@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Played
 from shannon_game.experiments.collect.players.forms import Page
@@ -54,8 +55,7 @@ class ModelPerson:
         """Say what to fill into the form; an attention check is read like the rest of the page."""
         if game == "bets":
             return self._bets(page)
-        field = {"comparison": "report", "top1": "token"}.get(game, "word")
-        return {field: self._answer(game, page)}
+        return {GAMES[game].field: self._answer(game, page)}
 
     def _answer(self, game: str, page: Page, draw: int = 0) -> str:
         texts: list[str | None] = []
