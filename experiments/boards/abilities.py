@@ -72,8 +72,6 @@ DEFINITIONS: Mapping[tuple[str, str], Definition] = {
 
 
 class BesidePeopleSettings(Seeded, StoreFolder, ComparableSettings):
-    """Settings of :func:`beside_people`."""
-
     models: LiveModels = Field(default_factory=dict)
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     players: Names | None = None

@@ -145,8 +145,6 @@ class PlayerPopulation(Crowd):
 
 
 class CollectSettings(Seeded):
-    """Settings of :func:`~shannon_game.experiments.collect.experiment.collect`."""
-
     OWN: ClassVar[tuple[str, ...]] = ("players",)
 
     game: Games = tuple(GAMES)

@@ -53,8 +53,6 @@ class BootstrapRow(estimates.EstimateRow):
 
 
 class BootstrapSettings(estimates.ComparisonSettings):
-    """Settings of :func:`bootstrap`."""
-
     rounding: estimates.RoundingSettings = estimates.RoundingSettings(name="none")
     """The grid to which reports are rounded."""
     half_samples: Count = 100

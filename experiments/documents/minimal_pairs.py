@@ -44,8 +44,6 @@ class MinimalPairsRow(column.Row):
 
 
 class MinimalPairsSettings(ScoringSettings):
-    """Settings of :func:`minimal_pairs`."""
-
     interval: Probability = 0.95
     """Probability inside the intervals."""
 

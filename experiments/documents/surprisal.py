@@ -139,8 +139,6 @@ class ScoringSettings(EndpointSettings):
 
 
 class SurprisalSettings(Seeded, ScoringSettings):
-    """Settings of :func:`surprisal`; the generator is scored where no models are named."""
-
     n_documents: Count | None = None
     """Documents, drawn at random; null takes all."""
     max_tokens: AtLeastTwo | None = None

@@ -58,6 +58,7 @@ def complete(call: Any, settings_class: type[Settings] | None, sections: str, bu
     parts = {part.partition("\n")[0]: part.strip() for part in (*_SECTION.split(sections.strip()), *written)}
     if settings_class is not None:
         call.settings_class = settings_class
+        settings_class.__doc__ = settings_class.__doc__ or f"Settings of :func:`{call.__name__}`."
         if "settings" in names:
             before = parts.get("Parameters", "Parameters\n----------")
             parts["Parameters"] = f"{before}\n{_OF_SETTINGS.format(settings_class.__name__)}"

@@ -57,8 +57,6 @@ class WordRanksRow(column.Row):
 
 
 class WordRanksSettings(Seeded, language_models.LiveSettings):
-    """Settings of :func:`word_ranks`."""
-
     models: language_models.LiveModels = Field(
         default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
     )

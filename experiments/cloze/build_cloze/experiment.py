@@ -79,8 +79,6 @@ class BuiltClozeRow(column.Row):
 
 
 class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
-    """Settings of :func:`build_cloze`."""
-
     models: TextModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
     """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint, which
     is asked in text."""

@@ -25,8 +25,6 @@ class BayesianTvdSettings(Settings):
 
 
 class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
-    """Settings of :func:`~shannon_game.experiments.cloze.tvd.experiment.tvd`; `models`, `n`, `item`: at most one."""
-
     models: LiveModels = Field(default_factory=dict)
     """Take the exact probabilities of these live models instead of stored words; on the command line model=[smollm2]
     (extra lm)."""

@@ -93,15 +93,11 @@ class BuiltRow(EstimateRow):
 
 
 class BuildStudySettings(BuiltSettings):
-    """Settings of :func:`build_study`."""
-
     layouts: Layouts = ("netcdf", "lm_game")
     """Files written: netcdf (study.nc), lm_game (a folder of JSON files in the public layout of the game)."""
 
 
 class BuiltTextsSettings(BuiltSettings):
-    """Settings of :func:`built`."""
-
     path: UserPath
     """Texts: a folder of .txt files, one .txt file, or JSON lines."""
 

@@ -56,8 +56,6 @@ class Top1Settings(Settings):
 
 
 class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
-    """Settings of :func:`human_loss`."""
-
     sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.75)
     """How PyMC's NUTS draws from the posteriors; no other package can. To draws that miss the gate as many are added,
     up to twice; after divergent transitions twice as many are made anew, with half the distance of target_accept to 1.

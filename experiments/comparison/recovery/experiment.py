@@ -75,8 +75,6 @@ class RecoveryRow(column.Row):
 
 
 class RecoverySettings(PlayerSettings, ReplicationSettings):
-    """Settings of :func:`recovery`."""
-
     population: Literal["models", "participants"] = "models"
     """Who answers. models: language models without noise, raw and rounded, on items that nobody was asked;
     participants: simulated people who believe what a language model believes, on the study's own questions."""

@@ -35,8 +35,6 @@ Ways = Annotated[
 
 
 class TextPlayersSettings(Seeded, TextSettings):
-    """Settings of :func:`~shannon_game.experiments.comparison.text_players.experiment.text_players`."""
-
     ways: Ways = (VERBALISED, OPTIONS)
     """verbalised: the model writes one of the game's eleven values; boxes: the mean of these values by their
     probabilities as its answer (only of models that run here); options: probabilities of A and B as first token of its

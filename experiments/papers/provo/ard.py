@@ -42,8 +42,6 @@ _PUBLISHED: Mapping[str, float] = {
 
 
 class ArdLegacySettings(RelevanceSettings):
-    """Settings of :func:`ard_legacy`."""
-
     players: Names | None = ("gpt2",)
     """The model that is compared with people."""
     interval: Probability = 0.9

@@ -25,8 +25,6 @@ from shannon_game.inference.settings import UserPath
 
 
 class TvdLegacySettings(OracleSettings):
-    """Settings of :func:`tvd_legacy`."""
-
     vocabulary: UserPath | None = None
     """GPT-2's tokenizer.json, with which the oracles of appendix D are computed too (extra lm)."""
 

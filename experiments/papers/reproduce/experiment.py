@@ -87,8 +87,6 @@ class DataSettings(Settings):
 
 
 class ReproduceSettings(Seeded):
-    """Settings of :func:`reproduce`."""
-
     data: DataSettings = DataSettings()
     """Where the public data of the studies are."""
     papers: Names | None = None

@@ -57,8 +57,6 @@ class ContextLengthRow(column.Row):
 
 
 class ContextLengthSettings(Seeded, language_models.LiveSettings):
-    """Settings of :func:`context_length`."""
-
     models: language_models.LiveModels = Field(
         default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
     )
