@@ -71,7 +71,7 @@ def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
 
 
 def participant_accuracy(
-    correct: ArrayLike, participant: ArrayLike, *, probability: float = 0.95
+    correct: ArrayLike, participant: ArrayLike, *, probability: float = 0.9
 ) -> ParticipantAccuracy:
     """Accuracy of every participant with Wilson's interval, from one value a guess: `correct`, `participant`.
 
@@ -98,7 +98,7 @@ def pooled_accuracy(
     *,
     rng: np.random.Generator,
     n_replicates: int = 2000,
-    probability: float = 0.95,
+    probability: float = 0.9,
 ) -> PooledAccuracy:
     """Accuracy over all guesses, with Wilson's interval and one that resamples participants and documents.
 

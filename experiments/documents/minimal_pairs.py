@@ -44,7 +44,7 @@ class MinimalPairsRow(column.Row):
 
 
 class MinimalPairsSettings(ScoringSettings):
-    interval: Probability = 0.95
+    interval: Probability = 0.9
     """Probability inside the intervals."""
 
 
