@@ -19,6 +19,30 @@ class Seeded(Settings):
     """Randomness of the run: bootstrap, subsampling, samplers, and a simulated study without a seed of its own."""
 
 
+class OutputSettings(Settings):
+    """What a run writes."""
+
+    dpi: Annotated[int, Field(ge=20, le=2400)] = 200
+    """Resolution of the PNG figures."""
+    title: bool = False
+    """Draw titles in the saved figures; the report has them as captions."""
+    width: Annotated[str, Field(pattern=r"^\d+(\.\d+)?(cm|in)$")] | None = None
+    """Width of the figures, such as 8.5cm or 17cm for a column or a page of a journal; null for each figure's own, of
+    which it keeps 60% where panels stand beside each other."""
+    print: bool = True
+    """Print the table to stdout."""
+    html: bool = False
+    """Also write the report as one HTML file with the figures inside."""
+    bundle: bool = False
+    """Also write the folder bundle, and bundle.zip, for a repository: methods, settings, versions, figures as PDF and
+    SVG, tables as CSV and LaTeX, checks of anonymity and licence."""
+
+    @property
+    def inches(self) -> float | None:
+        """Width of the figures."""
+        return self.width and float(self.width[:-2]) / (2.54 if self.width.endswith("cm") else 1)
+
+
 def rng_for(seed: int, purpose: str) -> np.random.Generator:
     """Build the generator for one purpose: its own stream of the run's seed, whatever else is drawn."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(zlib.crc32(purpose.encode()),)))
