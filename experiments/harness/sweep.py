@@ -20,12 +20,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv, unguarded, write_csv
 from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.report import fill, save_figures
-from shannon_game.experiments.harness.rows import Column, columns_of
+from shannon_game.experiments.harness.rows import Column, columns_of, typed
 from shannon_game.experiments.harness.tables import latex_table, markdown_table, print_table
 from shannon_game.experiments.harness.views import View, paper_table, swept
 from shannon_game.inference.manifest import replaced
@@ -103,7 +103,13 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> S
     if status.status != "ok":
         return SweptJob(number, status.status, wanted, status.error or "")
     declared, path = folder / str(number) / "columns.json", folder / str(number) / "table.csv"
-    columns = columns_of(json.loads(declared.read_text(encoding="utf-8"))) if declared.is_file() else []
+    if declared.is_file():
+        columns = columns_of(json.loads(declared.read_text(encoding="utf-8")))
+    else:
+        # of a version whose runs did not say what their columns are
+        import pandas as pd  # noqa: PLC0415 - only the end of a sweep reads tables
+
+        columns = typed(pd.read_csv(path).rename(columns=unguarded))
     return SweptJob(number, "ok", wanted, "", read_guarded_csv(path), columns)
 
 
