@@ -70,7 +70,7 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
         xr.Dataset({"value": ("quantity", table["authors_code"])}, {"quantity": table["quantity"].to_list()}),
         {
             "tvd": tvd_figure(
-                _distances(results, clean), f"{study.attrs['name']}; the paper's code", to="one half of the people"
+                _distances(results, clean), f"{study.attrs['name']}; the paper's code", to="half of the people"
             ),
             **appendix_figures(study),
         },
