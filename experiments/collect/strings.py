@@ -35,7 +35,7 @@ def read_strings(language: str) -> Mapping[str, str]:
     """Read all texts of a language by key, ``play.next``; those of a game too that has its own file."""
     if language not in available():
         raise unknown_choice("language", language, available())
-    texts = dict(_common(language))
+    texts = dict(common_strings(language))
     for game in GAMES.values():
         own = game.texts().get(language, {})
         texts |= {_KEYS.get(key, f"game.{{}}.{key}").format(game.name): str(text) for key, text in own.items()}
@@ -43,7 +43,8 @@ def read_strings(language: str) -> Mapping[str, str]:
 
 
 @cache
-def _common(language: str) -> Mapping[str, str]:
+def common_strings(language: str) -> Mapping[str, str]:
+    """Texts of a language that no game has in a file of its own."""
     text = (_LANGUAGES / f"{language}.yaml").read_text(encoding="utf-8")
     return dict(_flat(parse_yaml(text, f"languages/{language}.yaml"), ""))
 
