@@ -40,7 +40,9 @@ class OutputSettings(Settings):
     @property
     def inches(self) -> float | None:
         """Width of the figures."""
-        return self.width and float(self.width[:-2]) / (2.54 if self.width.endswith("cm") else 1)
+        if self.width is None:
+            return None
+        return float(self.width[:-2]) / (2.54 if self.width.endswith("cm") else 1)
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:
