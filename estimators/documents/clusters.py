@@ -143,7 +143,7 @@ def crossed_mean(
 ) -> CrossedMean:
     """Mean of finite values, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
 
-    `values`, `participant` and `item` have one value a response.
+    `values`, `participant` and `item` have one value per response.
 
     Examples
     --------

@@ -152,7 +152,7 @@ def summary(table: pd.DataFrame) -> str:
 
 @styled
 def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
-    """Draw mean gaps with 90% intervals, a panel a factor, a colour a player; crosses are exact gaps."""
+    """Draw mean gaps with 90% intervals, a panel a factor, a colour per player; crosses are exact gaps."""
     palette = player_colours(list(dict.fromkeys(table["player"])))
     factors = list(dict.fromkeys(table["factor"]))
     heights = [table.loc[table["factor"] == factor, "level"].nunique() for factor in factors]
