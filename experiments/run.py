@@ -45,12 +45,11 @@ from shannon_game.experiments.harness.outputs import (
     write_status,
 )
 from shannon_game.experiments.harness.process import Terminated, keep_streams, terminate_as_interrupt
-from shannon_game.experiments.harness.questions import figure_width
 from shannon_game.experiments.harness.registry import EXTRAS, to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.resume import JobIdentity, done_before, job_identity, take_over
-from shannon_game.experiments.harness.settings import OutputSettings
+from shannon_game.experiments.harness.settings import OutputSettings, figure_width
 from shannon_game.experiments.harness.tables import print_table
 from shannon_game.experiments.studies.public_data import with_public_folders
 from shannon_game.inference.manifest import FITS, remove_scratch, scratch

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Any
 
 import numpy as np
@@ -43,6 +46,20 @@ class OutputSettings(Settings):
         if self.width is None:
             return None
         return float(self.width[:-2]) / (2.54 if self.width.endswith("cm") else 1)
+
+
+GIVEN_WIDTH: ContextVar[float | None] = ContextVar("GIVEN_WIDTH", default=None)
+"""Inches that every figure is wide; none for its own width."""
+
+
+@contextmanager
+def figure_width(inches: float | None) -> Iterator[None]:
+    """Give every figure that is made inside the block a width, such as that of a journal's column."""
+    token = GIVEN_WIDTH.set(inches)
+    try:
+        yield
+    finally:
+        GIVEN_WIDTH.reset(token)
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:

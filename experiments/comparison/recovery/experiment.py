@@ -56,22 +56,22 @@ Scales = Annotated[
 class RecoveryRow(column.Row):
     """One fresh study and estimator; on screen one cell of the design and estimator, over its studies."""
 
-    population: str | None = column.context("who answers")
+    population: str = column.context("who answers")
     player: str = column.key("language model whose belief answers", players=True)
     rounding: str | None = column.key("grid to which answers are rounded", usual="none", words=rounding_label)
     n: int | None = column.key("candidates asked about an item", setting="n")
     k0: float | None = column.key("typical slope of reports on the log-odds", setting="experiment.k0")
-    study: int | None = column.key("number of the fresh study")
+    study: int = column.key("number of the fresh study")
     estimator: str = column.key("estimator", words=ESTIMATOR_LABELS.__getitem__)
-    truth_nats: float | None = column.truth("gap_median_nats", unit="nats")
-    gap_median_nats: float | None = column.estimate("gap", unit="nats", interval="gap_{}_nats")
-    covers: bool | None = column.flag("whether the interval holds the truth", bad={"False": "†"})
+    truth_nats: float = column.truth("gap_median_nats", unit="nats")
+    gap_median_nats: float = column.estimate("gap", unit="nats", interval="gap_{}_nats")
+    covers: bool = column.flag("whether the interval holds the truth", bad={"False": "†"})
     bias_nats: float | None = column.estimate("mean error of the studies", unit="nats")
     rmse_nats: float | None = column.estimate("root of the mean squared error", unit="nats")
     coverage: float | None = column.headline("share of intervals that hold the truth", interval="coverage_{}")
-    k0_ratio: float | None = column.detail("estimated slope over the true one")
-    converged: bool | None = column.flag("whether the fit passed its check", bad={"False": "§"})
-    seconds: float | None = column.detail("time of the processor", unit="s")
+    k0_ratio: float = column.detail("estimated slope over the true one")
+    converged: bool = column.flag("whether the fit passed its check", bad={"False": "§"})
+    seconds: float = column.detail("time of the processor", unit="s")
 
 
 class RecoverySettings(PlayerSettings, ReplicationSettings):
