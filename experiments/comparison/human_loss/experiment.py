@@ -129,7 +129,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         rows = list(made.rows(cases))
     table = HumanLossRow.table([row.cells for row in rows])
     # figures and sentences take the analyses themselves, not what they are called
-    typed = table.assign(**{KIND: [row.analysis for row in rows]})
+    typed = table.assign(**{KIND: pd.Series([row.analysis for row in rows], dtype=object)})
     dataset = made.dataset(rows, table)
     found = {name: fit.convergence for name, fit in fits.items()}
     return ExperimentResult(

@@ -168,8 +168,9 @@ class LossRows:
         weight = rng_for(self.settings.seed, "outcomes").exponential(size=fit.item_gap_nats.shape)
         temperature = outcome_temperature(fit.belief, weight, objective=self.settings.objective)
         gap = loss_gap(fit.belief, temperature)
-        case = replace(everyone, analysis=Analysis.OUTCOMES, anchor=Anchor("outcomes"))
-        fit = replace(fit, anchor=case.anchor, temperature=temperature, item_gap_nats=gap)
+        anchor = Anchor("outcomes")
+        case = replace(everyone, analysis=Analysis.OUTCOMES, anchor=anchor)
+        fit = replace(fit, anchor=anchor, temperature=temperature, item_gap_nats=gap)
         fit = judged_by_outcomes(fit)
         return self._of_fit(fit, case, cells | {"analysis": case.label, "anchor": "outcomes", "alarms": ""})
 
