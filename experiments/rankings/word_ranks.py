@@ -28,6 +28,7 @@ from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.lm import stored
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.words import can_write, word_log_probs
@@ -146,9 +147,7 @@ def _candidates(study: xr.Dataset, settings: WordRanksSettings, targets: list[st
     return list(dict.fromkeys([*words, *targets]))
 
 
-def _scores(
-    work: language_models.Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]
-) -> FloatArray:
+def _scores(work: stored.Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
     for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True):
         if not fine:
             raise InputError(f"has no tokens for {word!r}; leave it out of candidates", source=f"model {model.name!r}")
@@ -164,7 +163,7 @@ def _scores(
         list(contexts),
         [result_key(context) for context in contexts],
         compute,
-        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
+        batches=stored.batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(model),
     )
     return np.stack([np.asarray(row, dtype=float) for row in found["logprob"]])
@@ -199,7 +198,7 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
     return {**row, "loss_nats": loss.mean, "loss_se_nats": loss.se, "median_rank": float(np.median(rank))}
 
 
-def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int) -> str:
+def _summary(table: pd.DataFrame, work: stored.Work, n_candidates: int) -> str:
     line = (
         "**{label} ranks the right word first in {top1_accuracy:.0%} of {n_places:,} places** ({split}). The average "
         "score is {average:.3f} (se {average_se:.3f}), {loss_nats:.2f} nats per word."

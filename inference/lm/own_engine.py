@@ -1,0 +1,205 @@
+"""Engines of the user's: what they answer is checked; an ``lm_eval.api.model.LM`` is adapted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from inspect import isclass
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.word_spans import word_spans
+from shannon_game.inference.lm.engine import EngineBase
+from shannon_game.inference.lm.scored import BOUNDARY
+from shannon_game.inference.lm.settings import OwnSettings
+
+_METHODS = ("score", "next_token", "next_word", "generate")
+# rounding of a model in float32
+_ABOVE_ZERO = 1e-5
+_SCORES = ("logprob", "rank", "entropy_nats", BOUNDARY)
+
+
+class OwnEngine(EngineBase):
+    """An engine of the user's, whose methods it has; what they give is checked."""
+
+    def __init__(self, name: str, settings: OwnSettings) -> None:
+        super().__init__(name, settings)
+        engine = _made(settings) if settings.given is None else settings.given
+        if callable(getattr(engine, "loglikelihood", None)) and not callable(getattr(engine, "score", None)):
+            engine = LmEval(engine)
+        if not any(callable(getattr(engine, method, None)) for method in _METHODS):
+            problem = f"is a {type(engine).__name__}, should be an engine: an object with {', '.join(_METHODS)}"
+            raise InputError(f"{problem}, or some of them", source=f"model {name!r}")
+        self.engine, self.whole_words = engine, bool(getattr(engine, "whole_words", False))
+        if not self.whole_words and not self.can("next_word"):
+            self.word_note = "probabilities of words leave out that the word ends: it has no next_word"
+
+    @property
+    def identity(self) -> Mapping[str, Any] | None:
+        """Key that the engine states; None: nothing is stored."""
+        key = getattr(self.engine, "key", None)
+        return None if key is None else {"engine": f"{type(self.engine).__qualname__}", "key": key}
+
+    def record(self) -> dict[str, Any]:
+        """Settings and key."""
+        return {**self.settings.record(), **(self.identity or {})}
+
+    def can(self, method: str) -> bool:
+        """Whether the engine has a method."""
+        return method == "encode" or callable(getattr(self.engine, method, None))
+
+    def encode(self, texts: Sequence[str]) -> list[list[str]]:
+        """Tokens, which joined are the texts."""
+        if not callable(getattr(self.engine, "encode", None)):
+            return [_words(text) for text in texts]
+        found = self._rows("encode", texts, self.engine.encode(list(texts)))
+        for text, tokens in zip(texts, found, strict=True):
+            if not all(isinstance(token, str) for token in tokens) or "".join(tokens) != text:
+                raise self._wrong(
+                    "encode", f"gives {_brief(tokens)} for {_brief(text)}", "tokens that joined are the text"
+                )
+        return [list(tokens) for tokens in found]
+
+    def score(self, texts: Sequence[str]) -> list[dict[str, NDArray[Any]]]:
+        """Scores of every token by name."""
+        given, rows = self._rows("score", texts, self.engine.score(list(texts))), []
+        for text, tokens, its in zip(texts, self.encode(texts), given, strict=True):
+            named = its if isinstance(its, Mapping) else {"logprob": its}
+            row = {
+                name: self._numbers("score", named[name], len(tokens) + (name == BOUNDARY), f"{name} of {_brief(text)}")
+                for name in _SCORES
+                if name in named
+            }
+            logprob = self._log_probs("score", row.get("logprob", np.zeros(0)), len(tokens), _brief(text), skip=1)
+            if np.isneginf(logprob).any():
+                raise self._wrong("score", f"gives -inf in {_brief(text)}", "finite for a text that was read")
+            rows.append(row | {"logprob": logprob})
+        return rows
+
+    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+        """Ln q of strings after contexts."""
+        return self._after("next_token", contexts, strings)
+
+    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+        """Ln q of words after contexts."""
+        return self._after("next_word", contexts, words)
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int, temperature: float, seeds: Sequence[int]
+    ) -> list[str]:
+        """What it writes after prompts."""
+        how = {"max_tokens": max_tokens, "temperature": temperature, "seeds": list(seeds)}
+        found = self._rows("generate", prompts, self.engine.generate(list(prompts), **how))
+        if not all(isinstance(text, str) for text in found):
+            raise self._wrong("generate", f"gives {_brief(found)}", "a text for each prompt")
+        return found
+
+    def _after(self, method: str, contexts: Sequence[str], asked: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+        given = self._rows(
+            method, contexts, getattr(self.engine, method)(list(contexts), [list(some) for some in asked])
+        )
+        return [
+            self._log_probs(method, its, len(some), _brief(context))
+            for context, some, its in zip(contexts, asked, given, strict=True)
+        ]
+
+    def _rows(self, method: str, asked: Sequence[Any], given: Any) -> list[Any]:
+        rows = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else []
+        if len(rows) != len(asked):
+            raise self._wrong(method, f"gives {_brief(given)} for {len(asked)} texts", "as many, one for each")
+        return rows
+
+    def _numbers(self, method: str, given: Any, n: int, of: str) -> NDArray[np.float64]:
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise self._wrong(method, f"gives {_brief(given)} for {of}", f"{n} numbers") from None
+        if values.shape != (n,):
+            raise self._wrong(method, f"gives shape {values.shape} for {of}", f"({n},)")
+        return values
+
+    def _log_probs(self, method: str, given: Any, n: int, of: str, skip: int = 0) -> NDArray[np.float64]:
+        values = self._numbers(method, given, n, of)
+        if np.isnan(values[skip:]).any():
+            raise self._wrong(method, f"gives NaN for {of}", "a natural logarithm of each probability")
+        if values.size and np.nanmax(values, initial=-math.inf) > _ABOVE_ZERO:
+            raise self._wrong(method, f"gives {np.nanmax(values):.3g} for {of}", "a log-probability, at most 0")
+        return np.minimum(values, 0.0)
+
+    def _wrong(self, method: str, problem: str, wanted: str) -> InputError:
+        return InputError(f"{problem}, should be {wanted}", source=f"model {self.name!r}", field=method)
+
+
+class LmEval:
+    """A model object of lm-eval as an engine: its tokens are words with the space before them."""
+
+    def __init__(self, lm: Any) -> None:
+        self.lm = lm
+        key = getattr(lm, "key", None)
+        if key is not None:
+            self.key = key
+
+    def score(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
+        """Ln q of every word given the text before it."""
+        pairs = [pair for text in texts for pair in _growing(_words(text))]
+        found = iter(self._log_likelihoods(pairs))
+        return [np.array([next(found) for _ in _words(text)]) for text in texts]
+
+    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+        """Ln q of strings after contexts."""
+        pairs = [(context, string) for context, some in zip(contexts, strings, strict=True) for string in some]
+        found = iter(self._log_likelihoods(pairs))
+        return [np.array([next(found) for _ in some]) for some in strings]
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int, temperature: float, seeds: Sequence[int]
+    ) -> list[str]:
+        """What it writes up to a line break; draws are of the object's own random numbers."""
+        del seeds
+        how = {"until": ["\n"], "max_gen_toks": max_tokens, "do_sample": temperature > 0}
+        how |= {"temperature": temperature} if temperature else {}
+        return list(self.lm.generate_until([SimpleNamespace(args=(prompt, dict(how))) for prompt in prompts]))
+
+    def _log_likelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [float(its[0]) for its in self.lm.loglikelihood([SimpleNamespace(args=pair) for pair in pairs])]
+
+
+def _made(settings: OwnSettings) -> Any:
+    """Make an engine of its class; nothing else is called."""
+    source, (module, _, name) = f"model {settings.name!r}", settings.target.rpartition(".")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        problem = f"is {settings.target!r}, which cannot be imported: {' '.join(str(error).split())}"
+        raise InputError(problem, source=source, field="_target_") from error
+    if not isclass(found) or not any(callable(getattr(found, method, None)) for method in (*_METHODS, "loglikelihood")):
+        problem = f"is {settings.target!r}, should be the class of an engine, with {', '.join(_METHODS)}"
+        raise InputError(f"{problem}, or some of them", source=source, field="_target_")
+    try:
+        return found(**settings.arguments)
+    except (TypeError, ValueError, OSError) as error:
+        problem = f"{settings.target} cannot be made: {' '.join(str(error).split())}"
+        raise InputError(problem, source=source) from error
+
+
+def _words(text: str) -> list[str]:
+    """Words with the white space before them; what is after the last is of it."""
+    ends = [word.stop for word in word_spans(text)]
+    cuts = [0, *ends[:-1], len(text)] if ends else [0, len(text)][: 1 + bool(text)]
+    return [text[start:stop] for start, stop in pairwise(cuts)]
+
+
+def _growing(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each word after those before it."""
+    return (("".join(words[:at]), word) for at, word in enumerate(words))
+
+
+def _brief(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
