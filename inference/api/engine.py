@@ -16,10 +16,11 @@ from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questi
 from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.echo import TextTokens, text_tokens
 from shannon_game.inference.api.stopping import ask_each
-from shannon_game.inference.lm.engine import Asked, EngineBase, OptionLogProbs, TextAnswers
+from shannon_game.inference.lm.engine import EngineBase, OptionLogProbs, TextAnswers
 from shannon_game.inference.lm.scored import Scored, Scoring, scores_of, units_of
 from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.progress import stage
+from shannon_game.inference.text.prompts import Question
 
 _Answers = list[ChatAnswer | UnusableCallError]
 
@@ -60,7 +61,7 @@ class Endpoint(EngineBase):
         )
 
     def answers(
-        self, work: Work, questions: Sequence[Asked], *, max_tokens: int, temperature: float, seed: int
+        self, work: Work, questions: Sequence[Question], *, max_tokens: int, temperature: float, seed: int
     ) -> TextAnswers:
         """Answer questions in text; numbers of draws are the seeds."""
         del seed
@@ -70,7 +71,7 @@ class Endpoint(EngineBase):
         finished = np.array([isinstance(its, ChatAnswer) and its.finished for its in given], dtype=np.bool_)
         return TextAnswers(texts, finished, said)
 
-    def options(self, work: Work, questions: Sequence[Asked], options: Sequence[str]) -> OptionLogProbs:
+    def options(self, work: Work, questions: Sequence[Question], options: Sequence[str]) -> OptionLogProbs:
         """Ln q of options as the first token of an answer, of those that the endpoint lists.
 
         An option that is not listed counts with the probability of the last one that is, the most that it can have.
@@ -79,7 +80,7 @@ class Endpoint(EngineBase):
         given, said = self._asked(work, asked)
         return OptionLogProbs(np.array([_listed(its, options) for its in given]).reshape(-1, len(options)), said)
 
-    def values(self, work: Work, questions: Sequence[Asked], values: Sequence[str]) -> NDArray[np.float64]:
+    def values(self, work: Work, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
         """Refuse: an endpoint says no probability of a given answer."""
         del work, questions, values
         problem = "is behind an endpoint, which says no probability of a given answer; leave 'boxes' out of the ways"

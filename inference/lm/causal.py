@@ -13,7 +13,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.continuations import continuation_log_probs, play_top1
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.document_scores import document_rows, score_texts
-from shannon_game.inference.lm.engine import Asked, EngineBase, OptionLogProbs, TextAnswers
+from shannon_game.inference.lm.engine import EngineBase
 from shannon_game.inference.lm.forward import with_bos
 from shannon_game.inference.lm.generation import generate, option_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
@@ -21,21 +21,19 @@ from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.prompting import prompt_tokens
 from shannon_game.inference.lm.scored import Scored, Scoring
 from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.lm.stored import Work, batches_in_order
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.lm.vocabulary import writes_bytes
-from shannon_game.inference.lm.word_samples import sample_words, tallied
+from shannon_game.inference.lm.word_samples import sample_words
 from shannon_game.inference.lm.words import can_write, word_log_probs
 from shannon_game.inference.progress import stage
-from shannon_game.inference.store.keys import context_seed, result_key
 from shannon_game.inference.store.store import ragged
+from shannon_game.inference.text.prompts import Question
 
 _WORDS = "punctuation"
 # tokens that a string or a guess may take after the longest context
 _ROOM = 32
 # what tokenising a text anew, after its beginning was cut off, may add
 _SLACK_TOKENS = 8
-
-_Answers = list[tuple[Asked, str]]
 
 
 class Causal(EngineBase):
@@ -77,12 +75,21 @@ class Causal(EngineBase):
         return [{name: np.append([np.nan] * n, values) for name, values in row.items()} for row, n in pairs]
 
     def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
-        """Ln q that contexts go on with strings."""
-        return continuation_log_probs(self.model, encode(self.model, contexts), strings)
+        """Ln q that contexts go on with strings; of a longer context it sees the end."""
+        cut = [tokens[-self._longest :] for tokens in encode(self.model, contexts)]
+        return continuation_log_probs(self.model, cut, strings)
+
+    @property
+    def _longest(self) -> int:
+        return self.model.max_tokens - _ROOM
+
+    def n_cut(self, contexts: Sequence[str]) -> int:
+        """How many contexts are longer than what it sees."""
+        return sum(len(tokens) > self._longest for tokens in encode(self.model, contexts))
 
     def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
         """Ln q of words with their ends, given that a word begins."""
-        return list(self._word_rows(list(zip(contexts, words, strict=True)))["logprob"])
+        return list(self.word_rows(list(zip(contexts, words, strict=True)))["logprob"])
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int, temperature: float = 0.0, seeds: Sequence[int] | None = None
@@ -101,55 +108,23 @@ class Causal(EngineBase):
             heads = prompt_tokens(self.model, [("", turn) for turn in how.turns])
         return score_texts(work, self.model, texts, how, heads)
 
-    def strings_after(
-        self, work: Work, contexts: Sequence[str], strings: Sequence[Sequence[str]]
-    ) -> tuple[list[NDArray[np.float64]], int]:
-        """Ln q that contexts go on with strings; of a longer context it sees the end."""
-        longest = self.model.max_tokens - _ROOM
-
-        def compute(batch: list[tuple[str, Sequence[str]]]) -> Mapping[str, NDArray[Any]]:
-            tokens = encode(self.model, [context for context, _ in batch])
-            cut = [each[-longest:] for each in tokens]
-            logprob = continuation_log_probs(self.model, cut, [some for _, some in batch])
-            return {"logprob": ragged(logprob), "is_cut": np.array([len(each) > longest for each in tokens])}
-
-        asked = [(context, list(some)) for context, some in zip(contexts, strings, strict=True)]
-        # contexts that begin alike share that part of their passes
-        batches = batches_in_order(work.items_per_batch, lambda item: item[0])
-        how: dict[str, Any] = {"parameters": {"longest": longest}, "batches": batches}
-        found = self.kept(work, "odds of tokens", "continuations", asked, compute, **how)
-        return list(found["logprob"]), int(found["is_cut"].sum())
-
-    def _word_rows(
-        self, pairs: Sequence[tuple[str, Sequence[str]]], *, alone: bool = False, others: float | None = None
+    def word_rows(
+        self,
+        asked: Sequence[tuple[str, Sequence[str]]],
+        *,
+        other_tokenisations_nats: float | None = None,
+        alone: bool = False,
     ) -> dict[str, NDArray[Any]]:
+        """Exact log-probabilities of words, each context in passes of its own or several together."""
         logprob, start = [], []
-        for part in [[pair] for pair in pairs] if alone else [pairs]:
+        how: dict[str, Any] = {"boundary": _WORDS, "other_tokenisations_nats": other_tokenisations_nats}
+        for part in [[pair] for pair in asked] if alone else [asked]:
             texts, some = zip(*part, strict=True)
-            how: dict[str, Any] = {"boundary": _WORDS, "other_tokenisations_nats": others}
             found = word_log_probs(self.model, encode(self.model, texts), some, **how)
             index, values = found["context_index"].to_numpy(), found["logprob"].to_numpy()
             logprob += [values[index == i] for i in range(len(part))]
             start.append(found["start_logprob"].to_numpy())
         return {"logprob": ragged(logprob), "start_logprob": np.concatenate(start)}
-
-    def word_log_probs(
-        self,
-        work: Work,
-        contexts: Sequence[str],
-        words: Sequence[Sequence[str]],
-        *,
-        other_tokenisations_nats: float | None = None,
-        alone: bool = False,
-    ) -> Mapping[str, NDArray[Any]]:
-        """Exact log-probabilities of words after contexts."""
-        ways = {"boundary": _WORDS, "other_tokenisations_nats": other_tokenisations_nats, "alone": alone}
-
-        def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
-            return self._word_rows(batch, alone=alone, others=other_tokenisations_nats)
-
-        pairs = [(context, list(some)) for context, some in zip(contexts, words, strict=True)]
-        return self.kept(work, "probabilities of words", "word_log_probs", pairs, compute, parameters=ways)
 
     def writable(self, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
         """Spellings that it has tokens for, and those that it has none for."""
@@ -158,26 +133,16 @@ class Causal(EngineBase):
         lost = {form for form, can in zip(every, fine, strict=True) if not can}
         return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
 
-    def draw_words(
-        self, work: Work, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int
-    ) -> Mapping[str, NDArray[Any]]:
-        """Draw words after contexts; draws that agree so far share a pass."""
-        parameters = {"boundary": _WORDS, "n_samples": n_samples, "seed": seed, "decoding": decoding.record()}
-
-        def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
-            draws, how = [], {"n_samples": n_samples, "boundary": _WORDS, "seed": seed}
-            for text in batch:
-                [one] = sample_words(self.model, encode(self.model, [text]), decoding=decoding, **how)
-                of_draw = dict(zip(one.draws, one.words, strict=True))
-                draws.append([of_draw.get(draw, "") for draw in range(n_samples)])
-            return tallied(draws)
-
-        what = f"{n_samples:,} words a context ({decoding.label or 'ancestral'})"
-        return self.kept(work, what, "sample_words", texts, compute, parameters=parameters)
+    def words_drawn(self, text: str, decoding: Decoding, n_samples: int, seed: int) -> list[str]:
+        """Words of so many draws after one context, which share their passes as far as they agree."""
+        how: dict[str, Any] = {"n_samples": n_samples, "boundary": _WORDS, "seed": seed}
+        [one] = sample_words(self.model, encode(self.model, [text]), decoding=decoding, **how)
+        of_draw = dict(zip(one.draws, one.words, strict=True))
+        return [of_draw.get(draw, "") for draw in range(n_samples)]
 
     def guess_tokens(self, work: Work, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
         """Guess the next token of contexts; of a longer text it sees the end."""
-        longest = self.model.max_tokens - _ROOM
+        longest = self._longest
 
         def compute(batch: list[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
             contexts = encode(self.model, [context for context, _ in batch])
@@ -188,46 +153,24 @@ class Causal(EngineBase):
 
         return self.kept(work, "guesses", "play_top1", asked, compute, parameters={"longest_context": longest})
 
-    def answers(
-        self, work: Work, questions: Sequence[Asked], *, max_tokens: int, temperature: float, seed: int
-    ) -> TextAnswers:
-        """Answer questions in text."""
-        parameters: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature}
+    def replies(self, questions: Sequence[Question], **how: Any) -> tuple[Sequence[str], Sequence[bool]]:
+        """First lines of answers, and whether each was ended."""
+        with self._prompts(questions) as (prompts, done):
+            found = generate(self.model, prompts, progress=done, **how)
+        return found.text, found.finished.tolist()
 
-        def compute(batch: _Answers) -> dict[str, NDArray[Any]]:
-            seeds = [context_seed(seed, key) for _, key in batch]
-            with self._prompts(batch) as (prompts, done):
-                found = generate(self.model, prompts, seeds=seeds, progress=done, **parameters)
-            return {"text": np.array(found.text, dtype=object), "finished": found.finished}
-
-        # without draws the seed decides nothing
-        drawn = {"seed": seed} if temperature else {}
-        found = self._answered(work, "text_answers", parameters | drawn, questions, compute)
-        return TextAnswers([str(text) for text in found["text"]], np.asarray(found["finished"], dtype=np.bool_))
-
-    def options(self, work: Work, questions: Sequence[Asked], options: Sequence[str]) -> OptionLogProbs:
+    def option_rows(self, questions: Sequence[Question], options: Sequence[str]) -> NDArray[np.float64]:
         """Exact ln q of options as the first token of an answer."""
+        with self._prompts(questions) as (prompts, done):
+            return option_log_probs(self.model, prompts, options, progress=done)
 
-        def compute(batch: _Answers) -> dict[str, NDArray[Any]]:
-            with self._prompts(batch) as (prompts, done):
-                return {"logprob": option_log_probs(self.model, prompts, options, progress=done)}
-
-        found = self._answered(work, "text_options", {"options": [*options]}, questions, compute)["logprob"]
-        return OptionLogProbs(np.asarray(found, dtype=np.float64).reshape(-1, len(options)))
-
-    def values(self, work: Work, questions: Sequence[Asked], values: Sequence[str]) -> NDArray[np.float64]:
+    def value_rows(self, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
         """Ln q of values as the beginning of an answer."""
+        with self._prompts(questions) as (prompts, done):
+            several = [values] * len(prompts)
+            return np.stack(continuation_log_probs(self.model, prompts, several, bos=False, progress=done))
 
-        def compute(batch: _Answers) -> dict[str, NDArray[Any]]:
-            with self._prompts(batch) as (prompts, done):
-                several = [values] * len(prompts)
-                found = continuation_log_probs(self.model, prompts, several, bos=False, progress=done)
-            return {"logprob": np.stack(found)}
-
-        found = self._answered(work, "text_values", {"values": [*values]}, questions, compute)["logprob"]
-        return np.asarray(found, dtype=np.float64).reshape(-1, len(values))
-
-    def shortened(self, contexts: Sequence[str], around: Asked, max_tokens: int) -> list[str]:
+    def shortened(self, contexts: Sequence[str], around: Question, max_tokens: int) -> list[str]:
         """Ends of contexts that it takes inside a question, with an answer."""
         [shortest] = prompt_tokens(self.model, [(around.system, around.user)])
         room = self.model.max_tokens - len(shortest) - max_tokens - _SLACK_TOKENS
@@ -237,9 +180,9 @@ class Causal(EngineBase):
         ]
 
     @contextmanager
-    def _prompts(self, batch: _Answers) -> Iterator[tuple[Any, Callable[[int], None]]]:
-        """Give a batch as tokens, and show how far it is: on a processor one batch takes minutes."""
-        prompts = prompt_tokens(self.model, [(question.system, question.user) for question, _ in batch])
+    def _prompts(self, questions: Sequence[Question]) -> Iterator[tuple[Any, Callable[[int], None]]]:
+        """Give questions as tokens, and show how far they are: on a processor one batch takes minutes."""
+        prompts = prompt_tokens(self.model, [(question.system, question.user) for question in questions])
         done = 0
         with stage("of this batch", len(prompts)) as show:
 
@@ -250,17 +193,3 @@ class Causal(EngineBase):
 
             show(0)
             yield prompts, more
-
-    def _answered(
-        self,
-        work: Work,
-        operation: str,
-        parameters: Mapping[str, Any],
-        questions: Sequence[Asked],
-        compute: Callable[[_Answers], Mapping[str, NDArray[Any]]],
-    ) -> Mapping[str, NDArray[Any]]:
-        keys = [result_key(question.system, question.user, question.draw) for question in questions]
-        # questions that begin alike share that part of their passes
-        alike = batches_in_order(work.items_per_batch, lambda item: (item[0].system, item[0].user))
-        items, how = list(zip(questions, keys, strict=True)), {"parameters": parameters, "batches": alike}
-        return self.kept(work, "answers", operation, items, compute, keys=keys, **how)

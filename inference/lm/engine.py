@@ -22,6 +22,7 @@ from shannon_game.inference.lm.stored import Work, batches_in_order
 from shannon_game.inference.lm.word_samples import first_word, tallied
 from shannon_game.inference.store.keys import context_seed, operation_key, result_key
 from shannon_game.inference.store.store import ragged
+from shannon_game.inference.text.prompts import Question
 
 ENGINES: Mapping[str, str] = {
     "api": "shannon_game.inference.api.engine:Endpoint",
@@ -54,7 +55,6 @@ class Engine(Protocol):
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[str]]:
         """Cut texts into tokens, which joined are the text; words with the space before them by default."""
-        ...
 
     def score(self, texts: Sequence[str]) -> Sequence[ArrayLike | Mapping[str, ArrayLike]]:
         """Ln q of each token given those before it; NaN for first tokens that have none.
@@ -62,21 +62,17 @@ class Engine(Protocol):
         A mapping may add ``rank``, ``entropy_nats`` and ``boundary_logprob`` to ``logprob``
         (:func:`~shannon_game.inference.lm.score_documents`).
         """
-        ...
 
     def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> Sequence[ArrayLike]:
         """Ln q that each context goes on with each of its strings, such as " in"."""
-        ...
 
     def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> Sequence[ArrayLike]:
         """Ln q that the next word of each context is each of its words, given that a word begins; -inf for never."""
-        ...
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int, temperature: float, seeds: Sequence[int]
     ) -> Sequence[str]:
         """Go on with prompts, up to a line break; temperature 0 takes the most probable tokens."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,25 +93,6 @@ class OptionLogProbs:
     logprob: NDArray[np.float64]
     """Shape (question, option): nats, not renormalised; NaN where an endpoint named none of the options."""
     said: str = ""
-
-
-class Asked(Protocol):
-    """A question in text."""
-
-    @property
-    def system(self) -> str:
-        """What the system says."""
-        ...
-
-    @property
-    def user(self) -> str:
-        """What the user says."""
-        ...
-
-    @property
-    def draw(self) -> int:
-        """Number of the draw."""
-        ...
 
 
 class EngineBase:
@@ -227,7 +204,14 @@ class EngineBase:
             return {"logprob": ragged(next_token(*zip(*batch, strict=True)))}
 
         asked = [(context, list(some)) for context, some in zip(contexts, strings, strict=True)]
-        return list(self.kept(work, "odds of tokens", "next_token", asked, compute)["logprob"]), 0
+        # contexts that begin alike may share that part of their passes
+        alike = batches_in_order(work.items_per_batch, lambda item: item[0])
+        found = self.kept(work, "odds of tokens", "next_token", asked, compute, batches=alike)
+        return list(found["logprob"]), self.n_cut(contexts)
+
+    def n_cut(self, contexts: Sequence[str]) -> int:
+        """How many contexts are longer than what it sees."""
+        return 0 * len(contexts)
 
     def word_log_probs(
         self,
@@ -239,18 +223,22 @@ class EngineBase:
         alone: bool = False,
     ) -> Mapping[str, NDArray[Any]]:
         """Ln q of words after contexts: ``logprob`` given that a word begins, ``start_logprob`` that one does."""
-        del other_tokenisations_nats, alone
-        if self.can("next_token") and not self.can("next_word"):
-            found, _ = self.strings_after(work, contexts, [[f" {word}" for word in some] for some in words])
-            return {"logprob": ragged(found), "start_logprob": np.full(len(contexts), np.nan)}
-        next_word = self.needed("next_word", "probabilities of words")
+        how: dict[str, Any] = {"other_tokenisations_nats": other_tokenisations_nats, "alone": alone}
 
-        def compute(batch: list[tuple[str, Sequence[str]]]) -> Mapping[str, NDArray[Any]]:
-            return {"logprob": ragged(next_word(*zip(*batch, strict=True)))}
+        def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
+            return self.word_rows(batch, **how)
 
         asked = [(context, list(some)) for context, some in zip(contexts, words, strict=True)]
-        logprob = self.kept(work, "probabilities of words", "next_word", asked, compute)["logprob"]
-        return {"logprob": logprob, "start_logprob": np.full(len(contexts), np.nan)}
+        return self.kept(work, "probabilities of words", "word_log_probs", asked, compute, parameters=how)
+
+    def word_rows(self, asked: Sequence[tuple[str, Sequence[str]]], **_: Any) -> Mapping[str, NDArray[Any]]:
+        """Compute what :meth:`word_log_probs` gives."""
+        contexts, words = zip(*asked, strict=True)
+        if self.can("next_word") or not self.can("next_token"):
+            logprob = self.needed("next_word", "probabilities of words")(contexts, words)
+        else:
+            logprob = self.needed("next_token", "")(contexts, [[f" {word}" for word in some] for some in words])
+        return {"logprob": ragged(logprob), "start_logprob": np.full(len(asked), np.nan)}
 
     def word_probabilities(
         self,
@@ -277,23 +265,25 @@ class EngineBase:
         self, work: Work, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int
     ) -> Mapping[str, NDArray[Any]]:
         """Draw words after contexts (:func:`~shannon_game.inference.lm.word_samples.tallied`); "" where one fails."""
+
+        def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
+            return tallied([self.words_drawn(text, decoding, n_samples, seed) for text in batch])
+
+        parameters = {"n_samples": n_samples, "seed": seed, "decoding": decoding.record()}
+        what = f"{n_samples:,} words a context ({decoding.label or 'ancestral'})"
+        return self.kept(work, what, "sample_words", texts, compute, parameters=parameters)
+
+    def words_drawn(self, text: str, decoding: Decoding, n_samples: int, seed: int) -> list[str]:
+        """Words of so many draws after one context."""
         generate = self.needed("generate", "draws of words")
         if decoding.top_k is not None or decoding.top_p is not None:
             problem = f"cut off what {self.name} draws from, which takes a temperature alone; leave them out"
             raise InputError(problem, field="experiment.top_k and nucleus")
         temperature = 0.0 if decoding.greedy else decoding.temperature
         n_asked = n_samples if temperature else 1
-
-        def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
-            seeds = [context_seed(seed + draw, result_key(text)) for text in batch for draw in range(n_asked)]
-            prompts = [text for text in batch for _ in range(n_asked)]
-            found = generate(prompts, max_tokens=_MOST_TOKENS, temperature=temperature, seeds=seeds)
-            words = list(map(first_word, found))
-            of_context = [words[at : at + n_asked] * (n_samples // n_asked) for at in range(0, len(words), n_asked)]
-            return tallied(of_context)
-
-        parameters = {"n_samples": n_samples, "seed": seed, "decoding": decoding.record()}
-        return self.kept(work, f"{n_samples:,} words a context", "draw_words", texts, compute, parameters=parameters)
+        seeds = [context_seed(seed + draw, result_key(text)) for draw in range(n_asked)]
+        found = generate([text] * n_asked, max_tokens=_MOST_TOKENS, temperature=temperature, seeds=seeds)
+        return list(map(first_word, found)) * (n_samples // n_asked)
 
     def best_words(self, work: Work, texts: Sequence[str]) -> Sequence[str | None]:
         """The word that greedy decoding begins with, "" where it begins none; None where the engine cannot generate."""
@@ -308,35 +298,69 @@ class EngineBase:
         raise InputError("guesses no tokens, as models that run here do", source=f"model {self.name!r}")
 
     def answers(
-        self, work: Work, questions: Sequence[Asked], *, max_tokens: int, temperature: float, seed: int
+        self, work: Work, questions: Sequence[Question], *, max_tokens: int, temperature: float, seed: int
     ) -> TextAnswers:
         """Answer questions in text."""
-        generate = self.needed("generate", "answers in text")
+        how: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature}
 
-        def compute(batch: list[tuple[str, int]]) -> Mapping[str, NDArray[Any]]:
-            seeds = [context_seed(seed, result_key(*each)) for each in batch]
-            prompts = [prompt for prompt, _ in batch]
-            text = generate(prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds)
-            return {"text": np.array(text, dtype=object)}
+        def compute(batch: list[tuple[Question, str]]) -> Mapping[str, NDArray[Any]]:
+            seeds = [context_seed(seed, key) for _, key in batch]
+            text, finished = self.replies([question for question, _ in batch], seeds=seeds, **how)
+            return {"text": np.array(text, dtype=object), "finished": np.asarray(finished, dtype=np.bool_)}
 
-        parameters = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        asked = [(_prompt(each), each.draw) for each in questions]
-        found = self.kept(work, "answers", "engine_answers", asked, compute, parameters=parameters)["text"]
-        return TextAnswers([str(text) for text in found], np.ones(len(found), dtype=np.bool_))
+        # without draws the seed decides nothing
+        drawn = {"seed": seed} if temperature else {}
+        found = self._of_questions(work, "text_answers", how | drawn, questions, compute)
+        return TextAnswers([str(text) for text in found["text"]], np.asarray(found["finished"], dtype=np.bool_))
 
-    def options(self, work: Work, questions: Sequence[Asked], options: Sequence[str]) -> OptionLogProbs:
+    def replies(self, questions: Sequence[Question], **how: Any) -> tuple[Sequence[str], Sequence[bool]]:
+        """First lines of answers, and whether each was ended."""
+        text = self.needed("generate", "answers in text")(list(map(_prompt, questions)), **how)
+        return text, [True] * len(text)
+
+    def options(self, work: Work, questions: Sequence[Question], options: Sequence[str]) -> OptionLogProbs:
         """Ln q of options as the first token of an answer, with a space before it or without."""
-        ways = [way for option in options for way in (option, f" {option}")]
-        found, _ = self.strings_after(work, list(map(_prompt, questions)), [ways] * len(questions))
-        both = np.array(found).reshape(len(questions), len(options), 2)
-        return OptionLogProbs(np.logaddexp.reduce(both, axis=-1))
 
-    def values(self, work: Work, questions: Sequence[Asked], values: Sequence[str]) -> NDArray[np.float64]:
+        def compute(batch: list[tuple[Question, str]]) -> Mapping[str, NDArray[Any]]:
+            return {"logprob": self.option_rows([question for question, _ in batch], options)}
+
+        found = self._of_questions(work, "text_options", {"options": [*options]}, questions, compute)["logprob"]
+        return OptionLogProbs(np.asarray(found, dtype=np.float64).reshape(-1, len(options)))
+
+    def option_rows(self, questions: Sequence[Question], options: Sequence[str]) -> NDArray[np.float64]:
+        """Compute what :meth:`options` gives."""
+        both = self.value_rows(questions, [way for option in options for way in (option, f" {option}")])
+        return np.asarray(np.logaddexp.reduce(both.reshape(len(questions), len(options), 2), axis=-1))
+
+    def values(self, work: Work, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
         """Ln q of values as the beginning of an answer."""
-        found, _ = self.strings_after(work, list(map(_prompt, questions)), [values] * len(questions))
-        return np.array(found).reshape(-1, len(values))
 
-    def shortened(self, contexts: Sequence[str], around: Asked, max_tokens: int) -> list[str]:
+        def compute(batch: list[tuple[Question, str]]) -> Mapping[str, NDArray[Any]]:
+            return {"logprob": self.value_rows([question for question, _ in batch], values)}
+
+        found = self._of_questions(work, "text_values", {"values": [*values]}, questions, compute)["logprob"]
+        return np.asarray(found, dtype=np.float64).reshape(-1, len(values))
+
+    def value_rows(self, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
+        """Compute what :meth:`values` gives."""
+        next_token = self.needed("next_token", "probabilities of answers")
+        return np.array(next_token(list(map(_prompt, questions)), [values] * len(questions)))
+
+    def _of_questions(
+        self,
+        work: Work,
+        operation: str,
+        parameters: Mapping[str, Any],
+        questions: Sequence[Question],
+        compute: Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]],
+    ) -> Mapping[str, NDArray[Any]]:
+        keys = [result_key(question.system, question.user, question.draw) for question in questions]
+        # questions that begin alike share that part of their passes
+        alike = batches_in_order(work.items_per_batch, lambda item: (item[0].system, item[0].user))
+        items, how = list(zip(questions, keys, strict=True)), {"parameters": parameters, "batches": alike}
+        return self.kept(work, "answers", operation, items, compute, keys=keys, **how)
+
+    def shortened(self, contexts: Sequence[str], around: Question, max_tokens: int) -> list[str]:
         """Ends of contexts that it takes inside a question, with an answer."""
         del around, max_tokens
         return list(contexts)
@@ -346,7 +370,7 @@ _MOST_TOKENS = 10
 """Of a word that is drawn, and what ends it."""
 
 
-def _prompt(question: Asked) -> str:
+def _prompt(question: Question) -> str:
     return "\n\n".join(text for text in (question.system, question.user) if text) + "\n"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import isclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -146,16 +146,17 @@ class LmEval:
             self.key = key
 
     def score(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
-        """Ln q of every word given the text before it."""
-        pairs = [pair for text in texts for pair in _growing(_words(text))]
-        found = iter(self._log_likelihoods(pairs))
-        return [np.array([next(found) for _ in _words(text)]) for text in texts]
+        """Ln q of every word given the text before it: what it adds to the log-likelihood of the text up to there."""
+        parts = [list(accumulate(_words(text))) for text in texts]
+        asked = [SimpleNamespace(args=(part,)) for its in parts for part in its]
+        found = iter(np.ravel(self.lm.loglikelihood_rolling(asked)).astype(float).tolist())
+        return [np.diff([next(found) for _ in its], prepend=0.0) for its in parts]
 
     def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
         """Ln q of strings after contexts."""
         pairs = [(context, string) for context, some in zip(contexts, strings, strict=True) for string in some]
-        found = iter(self._log_likelihoods(pairs))
-        return [np.array([next(found) for _ in some]) for some in strings]
+        found = iter(self.lm.loglikelihood([SimpleNamespace(args=pair) for pair in pairs]))
+        return [np.array([float(next(found)[0]) for _ in some]) for some in strings]
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int, temperature: float, seeds: Sequence[int]
@@ -165,9 +166,6 @@ class LmEval:
         how = {"until": ["\n"], "max_gen_toks": max_tokens, "do_sample": temperature > 0}
         how |= {"temperature": temperature} if temperature else {}
         return list(self.lm.generate_until([SimpleNamespace(args=(prompt, dict(how))) for prompt in prompts]))
-
-    def _log_likelihoods(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [float(its[0]) for its in self.lm.loglikelihood([SimpleNamespace(args=pair) for pair in pairs])]
 
 
 def _made(settings: OwnSettings) -> Any:
@@ -193,11 +191,6 @@ def _words(text: str) -> list[str]:
     ends = [word.stop for word in word_spans(text)]
     cuts = [0, *ends[:-1], len(text)] if ends else [0, len(text)][: 1 + bool(text)]
     return [text[start:stop] for start, stop in pairwise(cuts)]
-
-
-def _growing(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each word after those before it."""
-    return (("".join(words[:at]), word) for at, word in enumerate(words))
 
 
 def _brief(value: Any) -> str:

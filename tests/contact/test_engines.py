@@ -66,19 +66,11 @@ class Harness:
         self.inner = inner
 
     def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-        pairs = [request.args for request in requests]
-        # what begins a text stands after the model's own start
-        alone = {text: float(row["logprob"].sum()) for text, row in self._scores([b for a, b in pairs if not a])}
-        some = [(a, b) for a, b in pairs if a]
-        found = self.inner.next_token([a for a, _ in some], [[b] for _, b in some])
-        after = {pair: float(its[0]) for pair, its in zip(some, found, strict=True)}
-        return [(after[a, b] if a else alone[b], False) for a, b in pairs]
-
-    def _scores(self, texts: list[str]) -> Any:
-        return zip(texts, self.inner.score(texts) if texts else [], strict=True)
+        contexts, strings = zip(*(request.args for request in requests), strict=True)
+        return [(float(its[0]), False) for its in self.inner.next_token(contexts, [[its] for its in strings])]
 
     def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-        raise NotImplementedError
+        return [float(row["logprob"].sum(dtype=float)) for row in self.inner.score([request.args[0] for request in requests])]
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         prompts, how = zip(*(request.args for request in requests), strict=True)
@@ -189,7 +181,7 @@ def even(**methods: Any) -> Any:
         (even(score=lambda texts: [[0.3] * len(text.split()) for text in texts]), "at most 0"),
         (even(score=lambda texts: [[-np.inf] * len(text.split()) for text in texts]), "-inf"),
         (even(score=lambda texts: [["a"] * len(text.split()) for text in texts]), "numbers"),
-        (even(score=lambda texts: [], encode=lambda texts: texts), "encode"),
+        (even(score=lambda texts: [], encode=lambda texts: [[1, 2]] * len(texts)), "encode"),
         (even(score=lambda texts: [[-1.0]] * 2, encode=lambda texts: [["x"]] * len(texts)), "joined"),
         (even(next_word=lambda contexts, words: []), "has no score"),
         (object(), "should be an engine"),
@@ -208,7 +200,7 @@ def test_what_an_engine_cannot_take_is_refused(tmp_path: Path) -> None:
             sg.surprisal(TEXTS, models=[Even()], store=tmp_path, **changes)
     # an experiment that trains or reads weights takes models of the toolkit alone
     with pytest.raises(InputError, match="engine of your own"):
-        sg.word_ranks(cloze(), models=[Even()], store=tmp_path)
+        sg.word_ranks(sg.text_study(TEXTS), models=[Even()], store=tmp_path)
     for target, said in ("os.system", "class of an engine"), ("nowhere.Mine", "cannot be imported"):
         with pytest.raises(InputError, match=said):
             sg.surprisal(TEXTS, models={"mine": {"_target_": target}}, store=tmp_path)
