@@ -70,7 +70,10 @@ class Harness:
         return [(float(its[0]), False) for its in self.inner.next_token(contexts, [[its] for its in strings])]
 
     def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-        return [float(row["logprob"].sum(dtype=float)) for row in self.inner.score([request.args[0] for request in requests])]
+        return [
+            float(row["logprob"].sum(dtype=float))
+            for row in self.inner.score([request.args[0] for request in requests])
+        ]
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         prompts, how = zip(*(request.args for request in requests), strict=True)
@@ -198,9 +201,9 @@ def test_what_an_engine_cannot_take_is_refused(tmp_path: Path) -> None:
     for changes, said in ({"window": 5}, "whole texts"), ({"prefix": "Say:", "chat": True}, "chat template"):
         with pytest.raises(InputError, match=said):
             sg.surprisal(TEXTS, models=[Even()], store=tmp_path, **changes)
-    # an experiment that trains or reads weights takes models of the toolkit alone
+    # what cuts contexts by tokens takes models of the toolkit alone
     with pytest.raises(InputError, match="engine of your own"):
-        sg.word_ranks(sg.text_study(TEXTS), models=[Even()], store=tmp_path)
+        sg.context_length(sg.text_study(TEXTS), models=[Even()], store=tmp_path)
     for target, said in ("os.system", "class of an engine"), ("nowhere.Mine", "cannot be imported"):
         with pytest.raises(InputError, match=said):
             sg.surprisal(TEXTS, models={"mine": {"_target_": target}}, store=tmp_path)
