@@ -71,20 +71,21 @@ class Endpoint(EngineBase):
         finished = np.array([isinstance(its, ChatAnswer) and its.finished for its in given], dtype=np.bool_)
         return TextAnswers(texts, finished, said)
 
-    def options(self, work: Work, questions: Sequence[Question], options: Sequence[str]) -> OptionLogProbs:
+    def answer_log_probs(
+        self, work: Work, questions: Sequence[Question], values: Sequence[str], *, options: bool = False
+    ) -> OptionLogProbs:
         """Ln q of options as the first token of an answer, of those that the endpoint lists.
 
         An option that is not listed counts with the probability of the last one that is, the most that it can have.
         """
+        if not options:
+            problem = (
+                "is behind an endpoint, which says no probability of a given answer; leave 'boxes' out of the ways"
+            )
+            raise InputError(problem, source=f"model {self.name!r}", field="ways")
         asked = [ChatQuestion(its.system, its.user, max_tokens=1, draw=its.draw, ranked=True) for its in questions]
         given, said = self._asked(work, asked)
-        return OptionLogProbs(np.array([_listed(its, options) for its in given]).reshape(-1, len(options)), said)
-
-    def values(self, work: Work, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
-        """Refuse: an endpoint says no probability of a given answer."""
-        del work, questions, values
-        problem = "is behind an endpoint, which says no probability of a given answer; leave 'boxes' out of the ways"
-        raise InputError(problem, source=f"model {self.name!r}", field="ways")
+        return OptionLogProbs(np.array([_listed(its, values) for its in given]).reshape(-1, len(values)), said)
 
     def _asked(self, work: Work, questions: list[ChatQuestion]) -> tuple[_Answers, str]:
         with stage(f"{self.name} answers", announced=True) as show:

@@ -13,7 +13,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.continuations import continuation_log_probs, play_top1
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.document_scores import document_rows, score_texts
-from shannon_game.inference.lm.engine import EngineBase
+from shannon_game.inference.lm.engine import EngineBase, Floats
 from shannon_game.inference.lm.forward import with_bos
 from shannon_game.inference.lm.generation import generate, option_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
@@ -74,7 +74,7 @@ class Causal(EngineBase):
         pairs = zip(rows, n_before, strict=True)
         return [{name: np.append([np.nan] * n, values) for name, values in row.items()} for row, n in pairs]
 
-    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[Floats]:
         """Ln q that contexts go on with strings; of a longer context it sees the end."""
         cut = [tokens[-self._longest :] for tokens in encode(self.model, contexts)]
         return continuation_log_probs(self.model, cut, strings)
@@ -87,7 +87,7 @@ class Causal(EngineBase):
         """How many contexts are longer than what it sees."""
         return sum(len(tokens) > self._longest for tokens in encode(self.model, contexts))
 
-    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Floats]:
         """Ln q of words with their ends, given that a word begins."""
         return list(self.word_rows(list(zip(contexts, words, strict=True)))["logprob"])
 
@@ -159,14 +159,11 @@ class Causal(EngineBase):
             found = generate(self.model, prompts, progress=done, **how)
         return found.text, found.finished.tolist()
 
-    def option_rows(self, questions: Sequence[Question], options: Sequence[str]) -> NDArray[np.float64]:
-        """Exact ln q of options as the first token of an answer."""
+    def answer_rows(self, questions: Sequence[Question], values: Sequence[str], *, options: bool) -> Floats:
+        """Ln q of values as the beginning of an answer; of options as its first token."""
         with self._prompts(questions) as (prompts, done):
-            return option_log_probs(self.model, prompts, options, progress=done)
-
-    def value_rows(self, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
-        """Ln q of values as the beginning of an answer."""
-        with self._prompts(questions) as (prompts, done):
+            if options:
+                return option_log_probs(self.model, prompts, values, progress=done)
             several = [values] * len(prompts)
             return np.stack(continuation_log_probs(self.model, prompts, several, bos=False, progress=done))
 

@@ -30,6 +30,7 @@ ENGINES: Mapping[str, str] = {
     "own": "shannon_game.inference.lm.own_engine:OwnEngine",
 }
 """Class by source of the settings; all other sources are causal models that run here."""
+Floats = NDArray[np.float64]
 _CAUSAL = "shannon_game.inference.lm.causal:Causal"
 
 
@@ -90,7 +91,7 @@ class TextAnswers:
 class OptionLogProbs:
     """How probable a model finds the options as first token of its answer."""
 
-    logprob: NDArray[np.float64]
+    logprob: Floats
     """Shape (question, option): nats, not renormalised; NaN where an endpoint named none of the options."""
     said: str = ""
 
@@ -116,7 +117,7 @@ class EngineBase:
 
     def record(self) -> dict[str, Any]:
         """Plain values that tell it from others, for outputs."""
-        return {"engine": self.name, **(self.identity or {})}
+        return {**self.settings.record(), **(self.identity or {})}
 
     def can(self, method: str) -> bool:
         """Whether it has one of the methods of :class:`Engine`."""
@@ -196,7 +197,7 @@ class EngineBase:
 
     def strings_after(
         self, work: Work, contexts: Sequence[str], strings: Sequence[Sequence[str]]
-    ) -> tuple[list[NDArray[np.float64]], int]:
+    ) -> tuple[list[Floats], int]:
         """Ln q that contexts go on with strings, and how many contexts are longer than what it sees."""
         next_token = self.needed("next_token", "probabilities of tokens")
 
@@ -247,7 +248,7 @@ class EngineBase:
         said: Sequence[tuple[int, Sequence[str]]],
         *,
         other_tokenisations_nats: float | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """Probability of every word said in a context, by its forms, and ln of the probability that a word begins."""
         of_context: list[list[str]] = [[] for _ in contexts]
         for context, forms in said:
@@ -318,33 +319,24 @@ class EngineBase:
         text = self.needed("generate", "answers in text")(list(map(_prompt, questions)), **how)
         return text, [True] * len(text)
 
-    def options(self, work: Work, questions: Sequence[Question], options: Sequence[str]) -> OptionLogProbs:
-        """Ln q of options as the first token of an answer, with a space before it or without."""
+    def answer_log_probs(
+        self, work: Work, questions: Sequence[Question], values: Sequence[str], *, options: bool = False
+    ) -> OptionLogProbs:
+        """Ln q of values as the beginning of an answer; of options as its first token, after a space or not."""
 
         def compute(batch: list[tuple[Question, str]]) -> Mapping[str, NDArray[Any]]:
-            return {"logprob": self.option_rows([question for question, _ in batch], options)}
+            return {"logprob": self.answer_rows([question for question, _ in batch], values, options=options)}
 
-        found = self._of_questions(work, "text_options", {"options": [*options]}, questions, compute)["logprob"]
-        return OptionLogProbs(np.asarray(found, dtype=np.float64).reshape(-1, len(options)))
+        how = {"values": [*values], "options": options}
+        found = self._of_questions(work, "text_values", how, questions, compute)["logprob"]
+        return OptionLogProbs(np.asarray(found, dtype=np.float64).reshape(-1, len(values)))
 
-    def option_rows(self, questions: Sequence[Question], options: Sequence[str]) -> NDArray[np.float64]:
-        """Compute what :meth:`options` gives."""
-        both = self.value_rows(questions, [way for option in options for way in (option, f" {option}")])
-        return np.asarray(np.logaddexp.reduce(both.reshape(len(questions), len(options), 2), axis=-1))
-
-    def values(self, work: Work, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
-        """Ln q of values as the beginning of an answer."""
-
-        def compute(batch: list[tuple[Question, str]]) -> Mapping[str, NDArray[Any]]:
-            return {"logprob": self.value_rows([question for question, _ in batch], values)}
-
-        found = self._of_questions(work, "text_values", {"values": [*values]}, questions, compute)["logprob"]
-        return np.asarray(found, dtype=np.float64).reshape(-1, len(values))
-
-    def value_rows(self, questions: Sequence[Question], values: Sequence[str]) -> NDArray[np.float64]:
-        """Compute what :meth:`values` gives."""
+    def answer_rows(self, questions: Sequence[Question], values: Sequence[str], *, options: bool) -> Floats:
+        """Compute what :meth:`answer_log_probs` gives."""
         next_token = self.needed("next_token", "probabilities of answers")
-        return np.array(next_token(list(map(_prompt, questions)), [values] * len(questions)))
+        ways = [way for value in values for way in ((value, f" {value}") if options else (value,))]
+        rows = np.array(next_token(list(map(_prompt, questions)), [ways] * len(questions)))
+        return np.asarray(np.logaddexp.reduce(rows.reshape(len(questions), len(values), -1), axis=-1))
 
     def _of_questions(
         self,

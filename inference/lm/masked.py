@@ -63,9 +63,7 @@ class Masked(EngineBase):
 
     def __init__(self, name: str, settings: ModelSettings, *, within_word: bool = True) -> None:
         super().__init__(name, settings)
-        if settings.source not in ("hub", "folder"):
-            raise InputError("fills no masks; use a masked model such as BERT", source=f"model {name!r}")
-        self.masked, self.within_word = load_masked_model(settings), within_word
+        self.masked, self.within_word = load_masked_model(settings, name), within_word
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -120,8 +118,11 @@ class Masked(EngineBase):
         )
 
 
-def load_masked_model(settings: ModelSettings) -> MaskedModel:
+def load_masked_model(settings: ModelSettings, name: str | None = None) -> MaskedModel:
     """Load a model that fills masks: one with a mask token, which reads what stands after it."""
+    if settings.source not in ("hub", "folder"):
+        source = f"model {name or settings.name!r}"
+        raise InputError("fills no masks; use a masked model such as BERT", source=source)
     model = load_checked(settings, _reads_on, masked=True)
     return MaskedModel(model, int(model.tokenizer.mask_token_id))
 

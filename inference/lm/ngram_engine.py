@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shannon_game.estimators.word_spans import word_spans
 from shannon_game.inference.lm.alignment import character_places
-from shannon_game.inference.lm.engine import EngineBase
+from shannon_game.inference.lm.engine import EngineBase, Floats
 from shannon_game.inference.lm.ngram import END, START, UNKNOWN, NgramModel, load_ngram, pieces
 from shannon_game.inference.lm.scored import Scored, Scoring, scores_of, units_of
 from shannon_game.inference.lm.settings import ModelSettings
@@ -30,15 +28,11 @@ class WordEngine(EngineBase):
         super().__init__(name, settings)
         self.model = load_ngram(settings)
 
-    def record(self) -> dict[str, Any]:
-        """Settings, and the hash of what it was read from."""
-        return {**self.settings.record(), "sha256": self.model.sha256}
-
     def encode(self, texts: Sequence[str]) -> list[list[str]]:
         """Words and marks of texts; white space and marks that the model lacks are of their neighbours."""
         return [[piece for _, _, piece in _of_text(self.model, text, "script")[0]] for text in texts]
 
-    def score(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
+    def score(self, texts: Sequence[str]) -> list[Floats]:
         """Ln q of words and marks; NaN for one that the model does not know."""
         return [np.array([value for value, _, _ in _of_text(self.model, text, "script")[0]]) for text in texts]
 
@@ -71,7 +65,7 @@ class WordEngine(EngineBase):
             notes=_notes([piece for _, unknown in scored for _, piece in unknown]),
         )
 
-    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Floats]:
         """Ln q of words, given that one follows; unknown ones share the probability of the model's unknown word."""
         rows = [(at, [word]) for at, some in enumerate(words) for word in some]
         found = iter(np.log(self._probabilities(contexts, rows)))
@@ -84,12 +78,12 @@ class WordEngine(EngineBase):
         said: Sequence[tuple[int, Sequence[str]]],
         *,
         other_tokenisations_nats: float | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """Probability of words by their spellings, of which the model may know several as one."""
         del work, other_tokenisations_nats
         return self._probabilities(contexts, said), np.full(len(contexts), np.nan)
 
-    def _probabilities(self, contexts: Sequence[str], said: Sequence[tuple[int, Sequence[str]]]) -> NDArray[np.float64]:
+    def _probabilities(self, contexts: Sequence[str], said: Sequence[tuple[int, Sequence[str]]]) -> Floats:
         model, q = self.model, np.zeros(len(said))
         rows: list[list[int]] = [[] for _ in contexts]
         for row, (context, _) in enumerate(said):

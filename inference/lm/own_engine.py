@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import isclass
@@ -15,14 +14,14 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.word_spans import word_spans
-from shannon_game.inference.lm.engine import EngineBase
+from shannon_game.inference.lm.engine import EngineBase, Floats
 from shannon_game.inference.lm.scored import BOUNDARY
 from shannon_game.inference.lm.settings import OwnSettings
 
 _METHODS = ("score", "next_token", "next_word", "generate")
 # rounding of a model in float32
 _ABOVE_ZERO = 1e-5
-_SCORES = ("logprob", "rank", "entropy_nats", BOUNDARY)
+_MORE = {"rank", "entropy_nats", BOUNDARY}
 
 
 class OwnEngine(EngineBase):
@@ -46,10 +45,6 @@ class OwnEngine(EngineBase):
         key = getattr(self.engine, "key", None)
         return None if key is None else {"engine": f"{type(self.engine).__qualname__}", "key": key}
 
-    def record(self) -> dict[str, Any]:
-        """Settings and key."""
-        return {**self.settings.record(), **(self.identity or {})}
-
     def can(self, method: str) -> bool:
         """Whether the engine has a method."""
         return method == "encode" or callable(getattr(self.engine, method, None))
@@ -71,22 +66,19 @@ class OwnEngine(EngineBase):
         given, rows = self._rows("score", texts, self.engine.score(list(texts))), []
         for text, tokens, its in zip(texts, self.encode(texts), given, strict=True):
             named = its if isinstance(its, Mapping) else {"logprob": its}
-            row = {
-                name: self._numbers("score", named[name], len(tokens) + (name == BOUNDARY), f"{name} of {_brief(text)}")
-                for name in _SCORES
-                if name in named
-            }
-            logprob = self._log_probs("score", row.get("logprob", np.zeros(0)), len(tokens), _brief(text), skip=1)
-            if np.isneginf(logprob).any():
+            row = {"logprob": self._log_probs("score", named.get("logprob"), len(tokens), text, n_without=1)}
+            if np.isneginf(row["logprob"]).any():
                 raise self._wrong("score", f"gives -inf in {_brief(text)}", "finite for a text that was read")
-            rows.append(row | {"logprob": logprob})
+            for name in _MORE & named.keys():
+                row[name] = self._numbers("score", named[name], len(tokens) + (name == BOUNDARY), text)
+            rows.append(row)
         return rows
 
-    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[Floats]:
         """Ln q of strings after contexts."""
         return self._after("next_token", contexts, strings)
 
-    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Floats]:
         """Ln q of words after contexts."""
         return self._after("next_word", contexts, words)
 
@@ -100,14 +92,12 @@ class OwnEngine(EngineBase):
             raise self._wrong("generate", f"gives {_brief(found)}", "a text for each prompt")
         return found
 
-    def _after(self, method: str, contexts: Sequence[str], asked: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+    def _after(self, method: str, contexts: Sequence[str], asked: Sequence[Sequence[str]]) -> list[Floats]:
         given = self._rows(
             method, contexts, getattr(self.engine, method)(list(contexts), [list(some) for some in asked])
         )
-        return [
-            self._log_probs(method, its, len(some), _brief(context))
-            for context, some, its in zip(contexts, asked, given, strict=True)
-        ]
+        triples = zip(contexts, asked, given, strict=True)
+        return [self._log_probs(method, its, len(some), context) for context, some, its in triples]
 
     def _rows(self, method: str, asked: Sequence[Any], given: Any) -> list[Any]:
         rows = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else []
@@ -115,21 +105,23 @@ class OwnEngine(EngineBase):
             raise self._wrong(method, f"gives {_brief(given)} for {len(asked)} texts", "as many, one for each")
         return rows
 
-    def _numbers(self, method: str, given: Any, n: int, of: str) -> NDArray[np.float64]:
+    def _numbers(self, method: str, given: Any, n: int, text: str) -> Floats:
         try:
             values = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
-            raise self._wrong(method, f"gives {_brief(given)} for {of}", f"{n} numbers") from None
+            raise self._wrong(method, f"gives {_brief(given)} for {_brief(text)}", f"{n} numbers") from None
         if values.shape != (n,):
-            raise self._wrong(method, f"gives shape {values.shape} for {of}", f"({n},)")
+            raise self._wrong(method, f"gives shape {values.shape} for {_brief(text)}", f"({n},)")
         return values
 
-    def _log_probs(self, method: str, given: Any, n: int, of: str, skip: int = 0) -> NDArray[np.float64]:
-        values = self._numbers(method, given, n, of)
-        if np.isnan(values[skip:]).any():
-            raise self._wrong(method, f"gives NaN for {of}", "a natural logarithm of each probability")
-        if values.size and np.nanmax(values, initial=-math.inf) > _ABOVE_ZERO:
-            raise self._wrong(method, f"gives {np.nanmax(values):.3g} for {of}", "a log-probability, at most 0")
+    def _log_probs(self, method: str, given: Any, n: int, text: str, n_without: int = 0) -> Floats:
+        values = self._numbers(method, given, n, text)
+        if np.isnan(values[n_without:]).any():
+            raise self._wrong(method, f"gives NaN for {_brief(text)}", "a natural logarithm of each probability")
+        if (values > _ABOVE_ZERO).any():
+            raise self._wrong(
+                method, f"gives {np.nanmax(values):.3g} for {_brief(text)}", "at most 0: a log-probability"
+            )
         return np.minimum(values, 0.0)
 
     def _wrong(self, method: str, problem: str, wanted: str) -> InputError:
@@ -145,14 +137,14 @@ class LmEval:
         if key is not None:
             self.key = key
 
-    def score(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
+    def score(self, texts: Sequence[str]) -> list[Floats]:
         """Ln q of every word given the text before it: what it adds to the log-likelihood of the text up to there."""
         parts = [list(accumulate(_words(text))) for text in texts]
         asked = [SimpleNamespace(args=(part,)) for its in parts for part in its]
         found = iter(np.ravel(self.lm.loglikelihood_rolling(asked)).astype(float).tolist())
         return [np.diff([next(found) for _ in its], prepend=0.0) for its in parts]
 
-    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[Floats]:
         """Ln q of strings after contexts."""
         pairs = [(context, string) for context, some in zip(contexts, strings, strict=True) for string in some]
         found = iter(self.lm.loglikelihood([SimpleNamespace(args=pair) for pair in pairs]))

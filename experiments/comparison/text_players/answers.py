@@ -71,13 +71,15 @@ def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
     if not asked.size:
         return Said(way, probability, text, "")
     if way == BOXES:
-        logprob = player.engine.values(player.work, questions, [f"{percent}%" for percent in PERCENTS])
+        logprob = player.engine.answer_log_probs(
+            player.work, questions, [f"{percent}%" for percent in PERCENTS]
+        ).logprob
         weights = np.exp(logprob - logprob.max(axis=1, keepdims=True))
         means = weights @ np.array(PERCENTS) / 100 / weights.sum(axis=1)
         probability[asked] = means.reshape(-1, len(ORDERS))
         return Said(way, probability, text, "")
     if way == OPTIONS:
-        found = player.engine.options(player.work, questions, ORDERS)
+        found = player.engine.answer_log_probs(player.work, questions, ORDERS, options=True)
         values = probability_of(found.logprob[:, 0] - found.logprob[:, 1])
         probability[asked] = values.reshape(-1, len(ORDERS))
         return Said(way, probability, text, found.said)
