@@ -46,7 +46,7 @@ def pseudo_tables(
     rows, parts, warnings = [], dict[str, list[pd.DataFrame]](words=[], tokens=[], documents=[]), []
     for name, settings in models.items():
         engine = Masked(name, settings, within_word=method == "pll")
-        scored = engine.scored(work, texts, Scoring(documents, boundaries))
+        scored = engine.scored(work, texts, Scoring(documents.tolist(), boundaries))
         scores = list(scored.scores["logprob"])
         warnings += [f"{name}: {note}" for note in scored.notes]
         words = word_table(name, scored, documents, texts, boundaries)

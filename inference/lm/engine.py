@@ -232,8 +232,15 @@ class EngineBase:
         asked = [(context, list(some)) for context, some in zip(contexts, words, strict=True)]
         return self.kept(work, "probabilities of words", "word_log_probs", asked, compute, parameters=how)
 
-    def word_rows(self, asked: Sequence[tuple[str, Sequence[str]]], **_: Any) -> Mapping[str, NDArray[Any]]:
+    def word_rows(
+        self,
+        asked: Sequence[tuple[str, Sequence[str]]],
+        *,
+        other_tokenisations_nats: float | None = None,
+        alone: bool = False,
+    ) -> Mapping[str, NDArray[Any]]:
         """Compute what :meth:`word_log_probs` gives."""
+        del other_tokenisations_nats, alone
         contexts, words = zip(*asked, strict=True)
         if self.can("next_word") or not self.can("next_token"):
             logprob = self.needed("next_word", "probabilities of words")(contexts, words)
@@ -316,7 +323,7 @@ class EngineBase:
 
     def replies(self, questions: Sequence[Question], **how: Any) -> tuple[Sequence[str], Sequence[bool]]:
         """First lines of answers, and whether each was ended."""
-        text = self.needed("generate", "answers in text")(list(map(_prompt, questions)), **how)
+        text = self.needed("generate", "words and answers in text")(list(map(_prompt, questions)), **how)
         return text, [True] * len(text)
 
     def answer_log_probs(
@@ -349,8 +356,8 @@ class EngineBase:
         keys = [result_key(question.system, question.user, question.draw) for question in questions]
         # questions that begin alike share that part of their passes
         alike = batches_in_order(work.items_per_batch, lambda item: (item[0].system, item[0].user))
-        items, how = list(zip(questions, keys, strict=True)), {"parameters": parameters, "batches": alike}
-        return self.kept(work, "answers", operation, items, compute, keys=keys, **how)
+        items = list(zip(questions, keys, strict=True))
+        return self.kept(work, "answers", operation, items, compute, parameters=parameters, batches=alike, keys=keys)
 
     def shortened(self, contexts: Sequence[str], around: Question, max_tokens: int) -> list[str]:
         """Ends of contexts that it takes inside a question, with an answer."""

@@ -81,7 +81,7 @@ class Masked(EngineBase):
     def encode(self, texts: Sequence[str]) -> list[list[str]]:
         """Strings of the tokens of texts."""
         strings = self.masked.model.tokenizer.convert_ids_to_tokens
-        return [strings([item.tokens[place] for place in item.scored]) for item in self.texts(texts)]
+        return [list(strings([item.tokens[place] for place in item.scored])) for item in self.texts(texts)]
 
     def score(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
         """Pseudo-log-likelihood of every token of texts."""
