@@ -13,7 +13,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.continuations import continuation_log_probs, play_top1
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.document_scores import document_rows, score_texts
-from shannon_game.inference.lm.engine import EngineBase, Floats
+from shannon_game.inference.lm.engine import EngineBase, Floats, Pairs, Rows, Strings
 from shannon_game.inference.lm.forward import with_bos
 from shannon_game.inference.lm.generation import generate, option_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
@@ -66,7 +66,7 @@ class Causal(EngineBase):
         """Strings of the tokens of texts."""
         return [token_strings(self.model, tokens) for tokens in encode(self.model, texts)]
 
-    def score(self, texts: Sequence[str]) -> list[Mapping[str, NDArray[Any]]]:
+    def score(self, texts: Sequence[str]) -> list[Rows]:
         """Scores of every token of texts by name; without a BOS token, NaN for the first."""
         tokens = encode(self.model, texts)
         rows = document_rows(self.model, tokens, boundaries=writes_bytes(self.model))
@@ -74,7 +74,7 @@ class Causal(EngineBase):
         pairs = zip(rows, n_before, strict=True)
         return [{name: np.append([np.nan] * n, values) for name, values in row.items()} for row, n in pairs]
 
-    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[Floats]:
+    def next_token(self, contexts: Sequence[str], strings: Strings) -> list[Floats]:
         """Ln q that contexts go on with strings; of a longer context it sees the end."""
         cut = [tokens[-self._longest :] for tokens in encode(self.model, contexts)]
         return continuation_log_probs(self.model, cut, strings)
@@ -87,7 +87,7 @@ class Causal(EngineBase):
         """How many contexts are longer than what it sees."""
         return sum(len(tokens) > self._longest for tokens in encode(self.model, contexts))
 
-    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Floats]:
+    def next_word(self, contexts: Sequence[str], words: Strings) -> list[Floats]:
         """Ln q of words with their ends, given that a word begins."""
         return list(self.word_rows(list(zip(contexts, words, strict=True)))["logprob"])
 
@@ -108,16 +108,10 @@ class Causal(EngineBase):
             heads = prompt_tokens(self.model, [("", turn) for turn in how.turns])
         return score_texts(work, self.model, texts, how, heads)
 
-    def word_rows(
-        self,
-        asked: Sequence[tuple[str, Sequence[str]]],
-        *,
-        other_tokenisations_nats: float | None = None,
-        alone: bool = False,
-    ) -> dict[str, NDArray[Any]]:
+    def word_rows(self, asked: Pairs, *, others: float | None = None, alone: bool = False) -> dict[str, NDArray[Any]]:
         """Exact log-probabilities of words, each context in passes of its own or several together."""
         logprob, start = [], []
-        how: dict[str, Any] = {"boundary": _WORDS, "other_tokenisations_nats": other_tokenisations_nats}
+        how: dict[str, Any] = {"boundary": _WORDS, "other_tokenisations_nats": others}
         for part in [[pair] for pair in asked] if alone else [asked]:
             texts, some = zip(*part, strict=True)
             found = word_log_probs(self.model, encode(self.model, texts), some, **how)
@@ -140,11 +134,11 @@ class Causal(EngineBase):
         of_draw = dict(zip(one.draws, one.words, strict=True))
         return [of_draw.get(draw, "") for draw in range(n_samples)]
 
-    def guess_tokens(self, work: Work, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+    def guess_tokens(self, work: Work, asked: Sequence[tuple[str, str]]) -> Rows:
         """Guess the next token of contexts; of a longer text it sees the end."""
         longest = self._longest
 
-        def compute(batch: list[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+        def compute(batch: list[Any]) -> Rows:
             contexts = encode(self.model, [context for context, _ in batch])
             cut = [tokens[-longest:] for tokens in contexts]
             found = play_top1(self.model, cut, [target for _, target in batch])

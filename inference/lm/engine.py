@@ -31,6 +31,12 @@ ENGINES: Mapping[str, str] = {
 }
 """Class by source of the settings; all other sources are causal models that run here."""
 Floats = NDArray[np.float64]
+Rows = Mapping[str, NDArray[Any]]
+Strings = Sequence[Sequence[str]]
+Pairs = Sequence[tuple[str, Sequence[str]]]
+"""Contexts, each with strings after it."""
+Said = Sequence[tuple[int, Sequence[str]]]
+"""Positions of contexts, each with the forms of a word."""
 _CAUSAL = "shannon_game.inference.lm.causal:Causal"
 
 
@@ -54,7 +60,7 @@ class Engine(Protocol):
     key: str
     whole_words: bool
 
-    def encode(self, texts: Sequence[str]) -> Sequence[Sequence[str]]:
+    def encode(self, texts: Sequence[str]) -> Strings:
         """Cut texts into tokens, which joined are the text; words with the space before them by default."""
 
     def score(self, texts: Sequence[str]) -> Sequence[ArrayLike | Mapping[str, ArrayLike]]:
@@ -64,16 +70,16 @@ class Engine(Protocol):
         (:func:`~shannon_game.inference.lm.score_documents`).
         """
 
-    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> Sequence[ArrayLike]:
+    def next_token(self, contexts: Sequence[str], strings: Strings) -> Sequence[ArrayLike]:
         """Ln q that each context goes on with each of its strings, such as " in"."""
 
-    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> Sequence[ArrayLike]:
+    def next_word(self, contexts: Sequence[str], words: Strings) -> Sequence[ArrayLike]:
         """Ln q that the next word of each context is each of its words, given that a word begins; -inf for never."""
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int, temperature: float, seeds: Sequence[int]
     ) -> Sequence[str]:
-        """Go on with prompts, up to a line break; temperature 0 takes the most probable tokens."""
+        """Go on with prompts, up to a line break; temperature 0 takes the most probable tokens. An answer counts as whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +142,12 @@ class EngineBase:
         what: str,
         operation: str,
         items: Sequence[Any],
-        compute: Callable[[list[Any]], Mapping[str, NDArray[Any]]],
+        compute: Callable[[list[Any]], Rows],
         *,
         parameters: Mapping[str, Any] | None = None,
         batches: Callable[[list[Any]], list[list[int]]] | None = None,
         keys: Sequence[str] | None = None,
-    ) -> Mapping[str, NDArray[Any]]:
+    ) -> Rows:
         """Compute what the store lacks, under the engine's key."""
         its = self.identity
         return work.compute(
@@ -195,13 +201,11 @@ class EngineBase:
             problem = f"needs a model that runs here with a chat template, which {self.name} is not"
             raise InputError(problem, field="experiment.chat")
 
-    def strings_after(
-        self, work: Work, contexts: Sequence[str], strings: Sequence[Sequence[str]]
-    ) -> tuple[list[Floats], int]:
+    def strings_after(self, work: Work, contexts: Sequence[str], strings: Strings) -> tuple[list[Floats], int]:
         """Ln q that contexts go on with strings, and how many contexts are longer than what it sees."""
         next_token = self.needed("next_token", "probabilities of tokens")
 
-        def compute(batch: list[tuple[str, Sequence[str]]]) -> Mapping[str, NDArray[Any]]:
+        def compute(batch: list[Any]) -> Rows:
             return {"logprob": ragged(next_token(*zip(*batch, strict=True)))}
 
         asked = [(context, list(some)) for context, some in zip(contexts, strings, strict=True)]
@@ -215,32 +219,20 @@ class EngineBase:
         return 0 * len(contexts)
 
     def word_log_probs(
-        self,
-        work: Work,
-        contexts: Sequence[str],
-        words: Sequence[Sequence[str]],
-        *,
-        other_tokenisations_nats: float | None = None,
-        alone: bool = False,
-    ) -> Mapping[str, NDArray[Any]]:
+        self, work: Work, contexts: Sequence[str], words: Strings, *, others: float | None = None, alone: bool = False
+    ) -> Rows:
         """Ln q of words after contexts: ``logprob`` given that a word begins, ``start_logprob`` that one does."""
-        how: dict[str, Any] = {"other_tokenisations_nats": other_tokenisations_nats, "alone": alone}
+        how: dict[str, Any] = {"others": others, "alone": alone}
 
-        def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
+        def compute(batch: list[Any]) -> Rows:
             return self.word_rows(batch, **how)
 
         asked = [(context, list(some)) for context, some in zip(contexts, words, strict=True)]
         return self.kept(work, "probabilities of words", "word_log_probs", asked, compute, parameters=how)
 
-    def word_rows(
-        self,
-        asked: Sequence[tuple[str, Sequence[str]]],
-        *,
-        other_tokenisations_nats: float | None = None,
-        alone: bool = False,
-    ) -> Mapping[str, NDArray[Any]]:
+    def word_rows(self, asked: Pairs, *, others: float | None = None, alone: bool = False) -> Rows:
         """Compute what :meth:`word_log_probs` gives."""
-        del other_tokenisations_nats, alone
+        del others, alone
         contexts, words = zip(*asked, strict=True)
         if self.can("next_word") or not self.can("next_token"):
             logprob = self.needed("next_word", "probabilities of words")(contexts, words)
@@ -249,18 +241,13 @@ class EngineBase:
         return {"logprob": ragged(logprob), "start_logprob": np.full(len(asked), np.nan)}
 
     def word_probabilities(
-        self,
-        work: Work,
-        contexts: Sequence[str],
-        said: Sequence[tuple[int, Sequence[str]]],
-        *,
-        other_tokenisations_nats: float | None = None,
+        self, work: Work, contexts: Sequence[str], said: Said, *, others: float | None = None
     ) -> tuple[Floats, Floats]:
         """Probability of every word said in a context, by its forms, and ln of the probability that a word begins."""
         of_context: list[list[str]] = [[] for _ in contexts]
         for context, forms in said:
             of_context[context] += forms
-        found = self.word_log_probs(work, contexts, of_context, other_tokenisations_nats=other_tokenisations_nats)
+        found = self.word_log_probs(work, contexts, of_context, others=others)
         logprob = [iter(values) for values in found["logprob"]]
         probability = [np.exp(list(islice(logprob[context], len(forms)))).sum() for context, forms in said]
         return np.array(probability), found["start_logprob"]
@@ -269,12 +256,10 @@ class EngineBase:
         """Spellings that it has tokens for, and those that it has none for."""
         return {word: list(some) for word, some in forms.items()}, []
 
-    def draw_words(
-        self, work: Work, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int
-    ) -> Mapping[str, NDArray[Any]]:
+    def draw_words(self, work: Work, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int) -> Rows:
         """Draw words after contexts (:func:`~shannon_game.inference.lm.word_samples.tallied`); "" where one fails."""
 
-        def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
+        def compute(batch: list[str]) -> Rows:
             return tallied([self.words_drawn(text, decoding, n_samples, seed) for text in batch])
 
         parameters = {"n_samples": n_samples, "seed": seed, "decoding": decoding.record()}
@@ -289,7 +274,7 @@ class EngineBase:
             raise InputError(problem, field="experiment.top_k and nucleus")
         temperature = 0.0 if decoding.greedy else decoding.temperature
         n_asked = n_samples if temperature else 1
-        seeds = [context_seed(seed + draw, result_key(text)) for draw in range(n_asked)]
+        seeds = [context_seed(seed, result_key(text, draw)) for draw in range(n_asked)]
         found = generate([text] * n_asked, max_tokens=_MOST_TOKENS, temperature=temperature, seeds=seeds)
         return list(map(first_word, found)) * (n_samples // n_asked)
 
@@ -300,7 +285,7 @@ class EngineBase:
         drawn = self.draw_words(work, texts, decoding=Decoding(greedy=True), n_samples=2, seed=0)
         return [max(zip(n, word, strict=True))[1] for n, word in zip(drawn["n_first"], drawn["word"], strict=True)]
 
-    def guess_tokens(self, work: Work, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+    def guess_tokens(self, work: Work, asked: Sequence[tuple[str, str]]) -> Rows:
         """Guess the next token of contexts, and compare it with the target."""
         del work, asked
         raise InputError("guesses no tokens, as models that run here do", source=f"model {self.name!r}")
@@ -311,7 +296,7 @@ class EngineBase:
         """Answer questions in text."""
         how: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature}
 
-        def compute(batch: list[tuple[Question, str]]) -> Mapping[str, NDArray[Any]]:
+        def compute(batch: list[Any]) -> Rows:
             seeds = [context_seed(seed, key) for _, key in batch]
             text, finished = self.replies([question for question, _ in batch], seeds=seeds, **how)
             return {"text": np.array(text, dtype=object), "finished": np.asarray(finished, dtype=np.bool_)}
@@ -331,7 +316,7 @@ class EngineBase:
     ) -> OptionLogProbs:
         """Ln q of values as the beginning of an answer; of options as its first token, after a space or not."""
 
-        def compute(batch: list[tuple[Question, str]]) -> Mapping[str, NDArray[Any]]:
+        def compute(batch: list[Any]) -> Rows:
             return {"logprob": self.answer_rows([question for question, _ in batch], values, options=options)}
 
         how = {"values": [*values], "options": options}
@@ -351,8 +336,8 @@ class EngineBase:
         operation: str,
         parameters: Mapping[str, Any],
         questions: Sequence[Question],
-        compute: Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]],
-    ) -> Mapping[str, NDArray[Any]]:
+        compute: Callable[[list[Any]], Rows],
+    ) -> Rows:
         keys = [result_key(question.system, question.user, question.draw) for question in questions]
         # questions that begin alike share that part of their passes
         alike = batches_in_order(work.items_per_batch, lambda item: (item[0].system, item[0].user))

@@ -9,7 +9,7 @@ import numpy as np
 
 from shannon_game.estimators.word_spans import word_spans
 from shannon_game.inference.lm.alignment import character_places
-from shannon_game.inference.lm.engine import EngineBase, Floats
+from shannon_game.inference.lm.engine import EngineBase, Floats, Said, Strings
 from shannon_game.inference.lm.ngram import END, START, UNKNOWN, NgramModel, load_ngram, pieces
 from shannon_game.inference.lm.scored import Scored, Scoring, scores_of, units_of
 from shannon_game.inference.lm.settings import ModelSettings
@@ -65,25 +65,20 @@ class WordEngine(EngineBase):
             notes=_notes([piece for _, unknown in scored for _, piece in unknown]),
         )
 
-    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Floats]:
+    def next_word(self, contexts: Sequence[str], words: Strings) -> list[Floats]:
         """Ln q of words, given that one follows; unknown ones share the probability of the model's unknown word."""
         rows = [(at, [word]) for at, some in enumerate(words) for word in some]
         found = iter(np.log(self._probabilities(contexts, rows)))
         return [np.array([next(found) for _ in some]) for some in words]
 
     def word_probabilities(
-        self,
-        work: Work,
-        contexts: Sequence[str],
-        said: Sequence[tuple[int, Sequence[str]]],
-        *,
-        other_tokenisations_nats: float | None = None,
+        self, work: Work, contexts: Sequence[str], said: Said, *, others: float | None = None
     ) -> tuple[Floats, Floats]:
         """Probability of words by their spellings, of which the model may know several as one."""
-        del work, other_tokenisations_nats
+        del work, others
         return self._probabilities(contexts, said), np.full(len(contexts), np.nan)
 
-    def _probabilities(self, contexts: Sequence[str], said: Sequence[tuple[int, Sequence[str]]]) -> Floats:
+    def _probabilities(self, contexts: Sequence[str], said: Said) -> Floats:
         model, q = self.model, np.zeros(len(said))
         rows: list[list[int]] = [[] for _ in contexts]
         for row, (context, _) in enumerate(said):

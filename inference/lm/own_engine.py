@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.word_spans import word_spans
-from shannon_game.inference.lm.engine import EngineBase, Floats
+from shannon_game.inference.lm.engine import EngineBase, Floats, Strings
 from shannon_game.inference.lm.scored import BOUNDARY
 from shannon_game.inference.lm.settings import OwnSettings
 
 _METHODS = ("score", "next_token", "next_word", "generate")
+_WANTED = f"some of {', '.join(_METHODS)}"
 # rounding of a model in float32
 _ABOVE_ZERO = 1e-5
 _MORE = {"rank", "entropy_nats", BOUNDARY}
@@ -32,9 +33,9 @@ class OwnEngine(EngineBase):
         engine = _made(settings) if settings.given is None else settings.given
         if callable(getattr(engine, "loglikelihood", None)) and not callable(getattr(engine, "score", None)):
             engine = LmEval(engine)
-        if not any(callable(getattr(engine, method, None)) for method in _METHODS):
-            problem = f"is a {type(engine).__name__}, should be an engine: an object with {', '.join(_METHODS)}"
-            raise InputError(f"{problem}, or some of them", source=f"model {name!r}")
+        if not _answers(engine):
+            problem = f"is a {type(engine).__name__}, should be an engine: an object with {_WANTED}"
+            raise InputError(problem, source=f"model {name!r}")
         self.engine, self.whole_words = engine, bool(getattr(engine, "whole_words", False))
         if not self.whole_words and not self.can("next_word"):
             self.word_note = "probabilities of words leave out that the word ends: it has no next_word"
@@ -74,11 +75,11 @@ class OwnEngine(EngineBase):
             rows.append(row)
         return rows
 
-    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[Floats]:
+    def next_token(self, contexts: Sequence[str], strings: Strings) -> list[Floats]:
         """Ln q of strings after contexts."""
         return self._after("next_token", contexts, strings)
 
-    def next_word(self, contexts: Sequence[str], words: Sequence[Sequence[str]]) -> list[Floats]:
+    def next_word(self, contexts: Sequence[str], words: Strings) -> list[Floats]:
         """Ln q of words after contexts."""
         return self._after("next_word", contexts, words)
 
@@ -92,7 +93,7 @@ class OwnEngine(EngineBase):
             raise self._wrong("generate", f"gives {_brief(found)}", "a text for each prompt")
         return found
 
-    def _after(self, method: str, contexts: Sequence[str], asked: Sequence[Sequence[str]]) -> list[Floats]:
+    def _after(self, method: str, contexts: Sequence[str], asked: Strings) -> list[Floats]:
         given = self._rows(
             method, contexts, getattr(self.engine, method)(list(contexts), [list(some) for some in asked])
         )
@@ -141,10 +142,11 @@ class LmEval:
         """Ln q of every word given the text before it: what it adds to the log-likelihood of the text up to there."""
         parts = [list(accumulate(_words(text))) for text in texts]
         asked = [SimpleNamespace(args=(part,)) for its in parts for part in its]
-        found = iter(np.ravel(self.lm.loglikelihood_rolling(asked)).astype(float).tolist())
+        # a number, or a number in a tuple
+        found = (float(np.ravel(its)[0]) for its in self.lm.loglikelihood_rolling(asked))
         return [np.diff([next(found) for _ in its], prepend=0.0) for its in parts]
 
-    def next_token(self, contexts: Sequence[str], strings: Sequence[Sequence[str]]) -> list[Floats]:
+    def next_token(self, contexts: Sequence[str], strings: Strings) -> list[Floats]:
         """Ln q of strings after contexts."""
         pairs = [(context, string) for context, some in zip(contexts, strings, strict=True) for string in some]
         found = iter(self.lm.loglikelihood([SimpleNamespace(args=pair) for pair in pairs]))
@@ -160,6 +162,10 @@ class LmEval:
         return list(self.lm.generate_until([SimpleNamespace(args=(prompt, dict(how))) for prompt in prompts]))
 
 
+def _answers(engine: Any) -> bool:
+    return any(callable(getattr(engine, method, None)) for method in (*_METHODS, "loglikelihood"))
+
+
 def _made(settings: OwnSettings) -> Any:
     """Make an engine of its class; nothing else is called."""
     source, (module, _, name) = f"model {settings.name!r}", settings.target.rpartition(".")
@@ -168,9 +174,9 @@ def _made(settings: OwnSettings) -> Any:
     except (ImportError, AttributeError, ValueError) as error:
         problem = f"is {settings.target!r}, which cannot be imported: {' '.join(str(error).split())}"
         raise InputError(problem, source=source, field="_target_") from error
-    if not isclass(found) or not any(callable(getattr(found, method, None)) for method in (*_METHODS, "loglikelihood")):
-        problem = f"is {settings.target!r}, should be the class of an engine, with {', '.join(_METHODS)}"
-        raise InputError(f"{problem}, or some of them", source=source, field="_target_")
+    if not isclass(found) or not _answers(found):
+        problem = f"is {settings.target!r}, should be the class of an engine, with {_WANTED}"
+        raise InputError(problem, source=source, field="_target_")
     try:
         return found(**settings.arguments)
     except (TypeError, ValueError, OSError) as error:

@@ -193,9 +193,7 @@ def _players(
     ]
     fine, lost = engine.writable({word: [word] for some in wanted for word in some})
     wanted = [[word for word in some if fine[word]] for some in wanted]
-    found = engine.word_log_probs(
-        work, contexts.texts, wanted, other_tokenisations_nats=settings.other_tokenisations_nats, alone=True
-    )
+    found = engine.word_log_probs(work, contexts.texts, wanted, others=settings.other_tokenisations_nats, alone=True)
     scored = [
         {word: value for word, value in zip(some, values.tolist(), strict=True) if np.isfinite(value)}
         for some, values in zip(wanted, found["logprob"], strict=True)

@@ -47,7 +47,7 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
             work,
             contexts,
             [(at, forms[word]) for at, word in said],
-            other_tokenisations_nats=settings.other_tokenisations_nats,
+            others=settings.other_tokenisations_nats,
         )
         distances[name] = tvd_exact(people, q)
         listed = np.bincount(people.context, weights=q, minlength=len(items))
