@@ -168,5 +168,5 @@ def _store(settings: StoreFolder) -> Store:
 def open_work(settings: StoreSettings) -> Work:
     """Open the store that the settings name."""
     size = settings.items_per_batch
-    answers = getattr(settings, "api_store", None)
+    answers = getattr(settings, "api_store", Path("api_answers.db"))
     return Work(_store(settings), parse_shard(settings.shard), size or _ITEMS_PER_BATCH, size is None, answers)

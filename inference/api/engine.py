@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,11 +34,10 @@ class Endpoint(EngineBase):
     def scored(self, work: Work, texts: Sequence[str], how: Scoring) -> Scored:
         """Score texts, one call each; what an endpoint does not tell, such as where words may end, is missing."""
         self._check_limits(how)
-        store = _store(work)
         with stage(f"documents under {self.name}", announced=True) as show:
             calls = [scoring_call(self.settings, text) for text in texts]
             read = partial(text_tokens, bos=self.settings.bos)
-            found, ledger = ask_each(calls, self.settings, store, read, progress=show)
+            found, ledger = ask_each(calls, self.settings, work.answers, read, progress=show)
         there = [(at, its) for at, its in enumerate(found) if isinstance(its, TextTokens) and its.token]
         if not there:
             raise InputError(f"have no token that {self.name} can score", source="study", field="text")
@@ -57,7 +55,7 @@ class Endpoint(EngineBase):
             bos=bos or "none",
             tokens=[its.token for _, its in there],
             notes=(f"{len(lost)} texts were left out, the first: {lost[0]}",) if lost else (),
-            said=ledger.said(store),
+            said=ledger.said(work.answers),
         )
 
     def answers(
@@ -89,15 +87,8 @@ class Endpoint(EngineBase):
 
     def _asked(self, work: Work, questions: list[ChatQuestion]) -> tuple[_Answers, str]:
         with stage(f"{self.name} answers", announced=True) as show:
-            found, ledger = ask_questions(questions, self.settings, _store(work), progress=show)
-        return found, ledger.said(_store(work))
-
-
-def _store(work: Work) -> Path:
-    """File of the paid answers, which the settings of every question that takes endpoints name."""
-    if work.answers is None:
-        raise InputError("takes no model behind an endpoint", field="models")
-    return work.answers
+            found, ledger = ask_questions(questions, self.settings, work.answers, progress=show)
+        return found, ledger.said(work.answers)
 
 
 def _listed(answer: ChatAnswer | UnusableCallError, options: Sequence[str]) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from shannon_game.inference.lm.document_scores import document_rows, score_texts
 from shannon_game.inference.lm.engine import EngineBase, Floats, Pairs, Rows, Strings
 from shannon_game.inference.lm.forward import with_bos
 from shannon_game.inference.lm.generation import generate, option_log_probs
-from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
+from shannon_game.inference.lm.language_model import encode, model_record, token_strings
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.prompting import prompt_tokens
 from shannon_game.inference.lm.scored import Scored, Scoring
@@ -45,13 +45,6 @@ class Causal(EngineBase):
     def __init__(self, name: str, settings: ModelSettings) -> None:
         super().__init__(name, settings)
         self.model = load_language_model(settings)
-
-    @classmethod
-    def of(cls, model: LanguageModel) -> Causal:
-        """Make the engine of a model that is loaded."""
-        found = cls.__new__(cls)
-        found.name, found.settings, found.model = model.name, model.settings, model
-        return found
 
     @property
     def identity(self) -> Mapping[str, Any]:

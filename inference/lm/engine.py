@@ -79,7 +79,7 @@ class Engine(Protocol):
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int, temperature: float, seeds: Sequence[int]
     ) -> Sequence[str]:
-        """Go on with prompts, up to a line break; temperature 0 takes the most probable tokens. An answer counts as whole."""
+        """Go on with prompts up to a line break; temperature 0 takes the most probable tokens; answers are whole."""
 
 
 @dataclass(frozen=True, eq=False)

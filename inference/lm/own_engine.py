@@ -133,10 +133,7 @@ class LmEval:
     """A model object of lm-eval as an engine: its tokens are words with the space before them."""
 
     def __init__(self, lm: Any) -> None:
-        self.lm = lm
-        key = getattr(lm, "key", None)
-        if key is not None:
-            self.key = key
+        self.lm, self.key = lm, getattr(lm, "key", None)
 
     def score(self, texts: Sequence[str]) -> list[Floats]:
         """Ln q of every word given the text before it: what it adds to the log-likelihood of the text up to there."""

