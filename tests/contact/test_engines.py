@@ -112,7 +112,19 @@ def test_an_engine_that_hands_on_the_toolkits_own_has_its_numbers_in_every_quest
     same(scored.table, "loss_nats", "bits_per_byte", "top1_accuracy", "perplexity_upper")
     same(sg.minimal_pairs(PAIRS, **both).tables["pairs"], "good_sum_nats", "bad_sum_nats", "good_n_tokens")
     built = sg.build_cloze(cloze(), n_samples=4, **both)
-    same(built.table[built.table["decoding"] == "exact"], "probability_listed")
+    built.writers["study.nc"](tmp_path / "study.nc")
+    study = sg.cloze_file(path=tmp_path / "study.nc")
+    entry = study["sample_entry"].to_numpy()
+    words = study["sample_word"].to_numpy(), study["entry_item"].to_numpy()[entry]
+    of_model, logprob = study["model"].to_numpy()[study["entry_model"].to_numpy()[entry]], study["sample_logprob"]
+    by = {name: {} for name in ("tiny", "wrapped")}
+    for name, item, word, nats in zip(of_model, *words[::-1], logprob.to_numpy(), strict=True):
+        if name in by and np.isfinite(nats):
+            by[name][item, word] = nats
+    common = by["tiny"].keys() & by["wrapped"].keys()
+    assert len(common) >= sum(map(len, SAID))
+    for key in common:
+        assert by["wrapped"][key] == pytest.approx(by["tiny"][key], rel=1e-6)
     distances = sg.tvd(cloze(), **both).table
     np.testing.assert_allclose(distances["tvd"].iloc[1], distances["tvd"].iloc[0], rtol=1e-6)
 
