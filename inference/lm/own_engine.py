@@ -154,8 +154,10 @@ class LmEval:
     ) -> list[str]:
         """What it writes up to a line break; draws are of the object's own random numbers."""
         del seeds
-        how = {"until": ["\n"], "max_gen_toks": max_tokens, "do_sample": temperature > 0}
-        how |= {"temperature": temperature} if temperature else {}
+        how: dict[str, Any] = {"until": ["\n"], "max_gen_toks": max_tokens, "do_sample": temperature > 0}
+        if temperature:
+            # transformers would draw from the 50 most probable tokens
+            how |= {"temperature": temperature, **({"top_k": 0} if hasattr(self.lm, "AUTO_MODEL_CLASS") else {})}
         return list(self.lm.generate_until([SimpleNamespace(args=(prompt, dict(how))) for prompt in prompts]))
 
 

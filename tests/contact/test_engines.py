@@ -114,13 +114,13 @@ def test_an_engine_that_hands_on_the_toolkits_own_has_its_numbers_in_every_quest
     built = sg.build_cloze(cloze(), n_samples=4, **both)
     built.writers["study.nc"](tmp_path / "study.nc")
     study = sg.cloze_file(path=tmp_path / "study.nc")
-    entry = study["sample_entry"].to_numpy()
-    words = study["sample_word"].to_numpy(), study["entry_item"].to_numpy()[entry]
-    of_model, logprob = study["model"].to_numpy()[study["entry_model"].to_numpy()[entry]], study["sample_logprob"]
-    by = {name: {} for name in ("tiny", "wrapped")}
-    for name, item, word, nats in zip(of_model, *words[::-1], logprob.to_numpy(), strict=True):
-        if name in by and np.isfinite(nats):
-            by[name][item, word] = nats
+    entry, word, nats = (study[f"sample_{name}"].to_numpy() for name in ("entry", "word", "logprob"))
+    model, item = (study[f"entry_{name}"].to_numpy()[entry] for name in ("model", "item"))
+    by = {
+        name: dict(zip(zip(item[own], word[own], strict=True), nats[own], strict=True))
+        for name in both["models"]
+        for own in [(study["model"].to_numpy()[model] == name) & np.isfinite(nats)]
+    }
     common = by["tiny"].keys() & by["wrapped"].keys()
     assert len(common) >= sum(map(len, SAID))
     for key in common:
