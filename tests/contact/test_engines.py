@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -148,14 +147,12 @@ def test_a_model_object_of_lm_eval_has_the_sums_over_words(tiny: Any, tmp_path: 
 def test_a_class_is_named_in_yaml_and_its_results_are_found_by_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "my_engine.py").write_text(CODE, encoding="utf-8")
+    (tmp_path / "even_in_yaml.py").write_text(CODE, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setitem(sys.modules, "my_engine", None)
-    monkeypatch.delitem(sys.modules, "my_engine")
     (tmp_path / "a.txt").write_text(TEXTS[0], encoding="utf-8")
 
     def asked(size: int) -> Any:
-        model = f"+models.even={{_target_: my_engine.Even, size: {size}}}"
+        model = f"+models.even={{_target_: even_in_yaml.Even, size: {size}}}"
         return run_experiment("+exp=surprisal", f"study.path={tmp_path}", model, f"experiment.store={tmp_path / 's'}")
 
     first = asked(64)
@@ -171,11 +168,10 @@ def test_engines_stand_beside_people(tmp_path: Path, monkeypatch: pytest.MonkeyP
     pd.DataFrame(rows, columns=["context", "response"]).to_csv(tmp_path / "answers.csv", index=False)
     entry = "name: mine\nability: next_words\nstudy: cloze_table\nsettings: {path: answers.csv}\nlicence: '-'\n"
     (tmp_path / "mine.yaml").write_text(entry + "citation: '-'\n", encoding="utf-8")
-    (tmp_path / "my_engine.py").write_text(CODE, encoding="utf-8")
+    (tmp_path / "even_beside_people.py").write_text(CODE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "my_engine", raising=False)
-    models = {"even": {"_target_": "my_engine.Even", "size": 64}, "lacks": Even()}
+    models = {"even": {"_target_": "even_beside_people.Even", "size": 64}, "lacks": Even()}
     found = sg.beside_people(corpora=["mine.yaml"], models=models, n_replicates=20, store=tmp_path / "s")
     scores = found.table[(found.table["model"] == "even") & (found.table["score"] == "cross_entropy")]
     assert scores["value"].item() == pytest.approx(np.log(64) - np.log(1), abs=np.log(4))
