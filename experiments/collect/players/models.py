@@ -15,7 +15,8 @@ from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Played
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.people import SLIDER_ENDS, nearest_step
-from shannon_game.experiments.harness.text_models import TextAnswers, TextPlayer, TextSettings, ask_texts, text_players
+from shannon_game.experiments.harness.text_models import TextPlayer, TextSettings, ask_texts, text_players
+from shannon_game.inference.lm.engine import TextAnswers
 from shannon_game.inference.text.prompts import Question, percent_question, word_question
 from shannon_game.inference.text.reading import read_percent, read_word
 

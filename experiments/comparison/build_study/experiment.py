@@ -30,7 +30,7 @@ from shannon_game.experiments.comparison.perplexity import perplexity_figure
 from shannon_game.experiments.documents.contexts import Cut, Start, cut_contexts
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
-from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
+from shannon_game.experiments.harness.language_models import GeneratedSettings, chosen_generator, open_work
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
@@ -42,6 +42,7 @@ from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.parsing import objects
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
 from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count, UserPath

@@ -26,6 +26,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.rankings.context_length.figures import scores_figure, temperatures_figure
 from shannon_game.experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
+from shannon_game.inference.lm import stored
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.scoring import score_windows
@@ -139,7 +140,7 @@ def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlace
     return possible.take(sorted(drawn.tolist()))
 
 
-def _mine(work: language_models.Work, places: ModelPlaces) -> ModelPlaces:
+def _mine(work: stored.Work, places: ModelPlaces) -> ModelPlaces:
     """Places of this run's shard: the same numbers for every length and model, whatever its tokens."""
     mine = work.mine([result_key("place", number) for number in range(len(places.document))]).tolist()
     if not mine:
@@ -156,7 +157,7 @@ def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str
 
 
 def _score(  # noqa: PLR0917
-    work: language_models.Work,
+    work: stored.Work,
     model: LanguageModel,
     windows: Sequence[tuple[int, ...]],
     length: int,
@@ -176,7 +177,7 @@ def _score(  # noqa: PLR0917
         windows,
         [result_key(list(window)) for window in windows],
         compute,
-        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
+        batches=stored.batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(model),
     )
 
@@ -282,7 +283,7 @@ def _dataset(
 def _summary(
     table: pd.DataFrame,
     differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
-    work: language_models.Work,
+    work: stored.Work,
 ) -> str:
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     lines = []
