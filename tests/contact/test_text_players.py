@@ -38,7 +38,8 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at_random(system: str, user: str) -> tuple[str, dict[str, float]]:
-    draws = random.Random(user)
+    # by 90% intervals one such server in ten is not said to be at chance, which tests of chance.py count: this is none
+    draws = random.Random(f"2 {user}")
     p = draws.uniform(0.02, 0.98)
     return f"{draws.choice([1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99])}%", {"A": 0.9 * p, "B": 0.9 * (1 - p)}
 
@@ -112,8 +113,8 @@ def test_everybody_is_cut_to_what_all_answered(tmp_path: Path, study: Any, share
     n = by_way(result)["n_pairs"]
     n_asked = by_way(result).loc["verbalised", "n_questions"] / 2
     # whoever answers less than half of the pairs takes them from nobody
-    assert (n["people"] == n_asked) is is_apart
-    assert (n["verbalised"] == n["people"] == n["baseline"]) is not is_apart
+    assert (n["people"] == n_asked) == is_apart
+    assert (n["verbalised"] == n["people"] == n["baseline"]) != is_apart
     assert n["verbalised"] < n_asked
 
 

@@ -43,7 +43,6 @@ from shannon_game.experiments.comparison.text_players.pairs import (
     asked_pairs,
 )
 from shannon_game.experiments.harness import rows as column
-from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.plots import declared_forest
 from shannon_game.experiments.harness.questions import listed
@@ -196,11 +195,11 @@ def summary(
     exact = [row for row in rows_of(table[table["rounding"] == "none"]) if row.way != BASELINE]
     sure = [row for row in exact if row.standing not in (TOO_FEW, "no answer")]
     gains = [
-        f"{named(row)} gains {row.points:.1f} [{row.points_lower:.1f}, {row.points_upper:.1f}] ({row.standing})"
+        f"{named(row)} {row.points:.1f} [{row.points_lower:.1f}, {row.points_upper:.1f}], {row.standing}"
         for row in sure
     ]
     few = [named(row) for row in exact if row not in sure]
-    first = f"**In points per question above always saying 50%, {listed(gains)}.**" if gains else ""
+    first = f"**Points per question above always saying 50%: {'; '.join(gains)}.**" if gains else ""
     missing = f"Of fewer than {FEWEST_ITEMS} items nothing is said: {listed(few)}." if few else ""
     n_pairs, n_asked = int((compared.pairs & ~pairs.automatic).sum()), pairs.n_asked
     same = f"Everybody is compared on the same {n_pairs:,} of {n_asked:,} pairs"
@@ -234,4 +233,4 @@ def summary(
 
 def named(row: Any) -> str:
     """Player and way, as a sentence names it."""
-    return player_label(row.player) if row.player == HUMAN else f"{row.player} by {row.way}"
+    return "people" if row.player == HUMAN else f"{row.player} by {row.way}"
