@@ -116,7 +116,7 @@ def row_of(study: xr.Dataset | None, level: float, player: str, way: str, roundi
     row = {"player": player, "way": way, "rounding": rounding}
     if study is None:
         return row | {"standing": "no answer", "verdict": "no answer", "n_pairs": 0}
-    found, shown = estimate_perplexity(study, HUMAN), response_pairs(study)
+    found, shown = estimate_perplexity(study, HUMAN, interval=level), response_pairs(study)
     asked = ~shown.equal
     chance = compare_with_chance(shown.report[asked], shown.control_logprob[asked], shown.item[asked], level=level)
     n_pairs = len(set(zip(shown.item[asked].tolist(), shown.draw[asked].tolist(), strict=True)))

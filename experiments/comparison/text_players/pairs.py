@@ -50,7 +50,7 @@ class TextPlayersSettings(Seeded, TextSettings):
     same_pairs: bool = True
     """Compare everybody, people too, on the pairs that all of them answered; false takes each player's own."""
     interval: Probability = 0.9
-    """Probability of the intervals of points."""
+    """Probability of the intervals."""
     items_per_batch: Count = 32
     """Most questions of a batch: what a killed run loses."""
 
