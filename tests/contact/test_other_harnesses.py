@@ -56,6 +56,7 @@ def test_points_are_those_of_text_players(tmp_path: Path, expected: float, task:
     ]
 
 
+@pytest.mark.torch
 def test_lm_evaluation_harness_gives_these_points(task: Path, expected: float) -> None:
     lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed: pip install lm_eval")
     from lm_eval.api.model import LM
@@ -79,6 +80,7 @@ def test_lm_evaluation_harness_gives_these_points(task: Path, expected: float) -
     assert found["unreadable,none"] == 0
 
 
+@pytest.mark.torch
 def test_inspect_gives_these_points(task: Path, expected: float, tmp_path: Path) -> None:
     inspect_ai = pytest.importorskip("inspect_ai", reason="Inspect is not installed: pip install inspect_ai")
     from inspect_ai.model import ModelOutput, get_model
