@@ -101,8 +101,6 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
     rows += [row for one in everybody for row in player_rows(study, pairs, one, compared, settings.interval)]
     table = TextPlayersRow.table(rows)
     known = table[np.isfinite(table["points"].astype(float)) & (table["way"] != BASELINE)]
-    # an interval of too few items should not look as sure as the others
-    known = known.assign(alpha=np.where(known["standing"] == TOO_FEW, 0.35, 1.0))
     title, bars = "Points above always 50%", f"estimate, {settings.interval:.0%} interval (over items)"
     figures = {}
     if len(known):
