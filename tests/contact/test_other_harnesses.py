@@ -83,15 +83,16 @@ def test_lm_evaluation_harness_gives_these_points(task: Path, expected: float) -
 @pytest.mark.torch
 def test_inspect_gives_these_points(task: Path, expected: float, tmp_path: Path) -> None:
     inspect_ai = pytest.importorskip("inspect_ai", reason="Inspect is not installed: pip install inspect_ai")
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
 
-    def says(messages: list[Any], *_: Any) -> ModelOutput:
-        return ModelOutput.from_content("mockllm/model", answer(messages[-1].text))
+    # its own mock model counts tokens by a table of the internet
+    @modelapi(name="answers")
+    class Answers(ModelAPI):
+        async def generate(self, input: list[Any], *_: Any) -> ModelOutput:  # noqa: A002 - its interface
+            return ModelOutput.from_content("answers", answer(input[-1].text))
 
     made = runpy.run_path(str(task / "comparison_game.py"))["comparison_game"]()
-    [log] = inspect_ai.eval(
-        made, model=get_model("mockllm/model", custom_outputs=says), log_dir=str(tmp_path), display="none"
-    )
+    [log] = inspect_ai.eval(made, model=get_model("answers/one"), log_dir=str(tmp_path), display="none")
     assert log.status == "success"
     values = {score.name: score.metrics["mean"].value for score in log.results.scores}
     assert values["points"] == pytest.approx(expected)
