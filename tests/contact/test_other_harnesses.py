@@ -81,6 +81,7 @@ def test_lm_evaluation_harness_gives_these_points(task: Path, expected: float) -
 
 
 @pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_inspect_gives_these_points(task: Path, expected: float, tmp_path: Path) -> None:
     inspect_ai = pytest.importorskip("inspect_ai", reason="Inspect is not installed: pip install inspect_ai")
     from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
@@ -88,7 +89,7 @@ def test_inspect_gives_these_points(task: Path, expected: float, tmp_path: Path)
     # its own mock model counts tokens by a table of the internet
     @modelapi(name="answers")
     class Answers(ModelAPI):
-        async def generate(self, input: list[Any], *_: Any) -> ModelOutput:  # noqa: A002 - its interface
+        async def generate(self, input: list[Any], **_: Any) -> ModelOutput:  # noqa: A002 - its interface
             return ModelOutput.from_content("answers", answer(input[-1].text))
 
     made = runpy.run_path(str(task / "comparison_game.py"))["comparison_game"]()
