@@ -92,10 +92,6 @@ class Compared:
     apart: tuple[str, ...]
     people: NDArray[np.intp]
 
-    def of(self, name: str, answered: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Pairs of one player."""
-        return answered if name in self.apart else self.pairs
-
 
 def same_pairs(pairs: Pairs, players: Sequence[Played], people: NDArray[np.intp], *, cut: bool) -> Compared:
     """Keep the pairs that everybody answered; whoever answered less than half of them is compared with nobody.
@@ -119,7 +115,7 @@ def row_of(study: xr.Dataset | None, level: float, player: str, way: str, roundi
     found, shown = estimate_perplexity(study, HUMAN, interval=level), response_pairs(study)
     asked = ~shown.equal
     chance = compare_with_chance(shown.report[asked], shown.control_logprob[asked], shown.item[asked], level=level)
-    n_pairs = len(set(zip(shown.item[asked].tolist(), shown.draw[asked].tolist(), strict=True)))
+    n_pairs = len(np.unique(np.column_stack([shown.item, shown.draw])[asked], axis=0))
     counts = {"n_pairs": n_pairs, "standing": chance.standing}
     return {**vars(found.gap.diagnostics), **vars(found.gap), **vars(found), **vars(chance), **counts, **row}
 
@@ -134,7 +130,7 @@ def people_row(study: xr.Dataset, compared: Compared, level: float) -> dict[str,
 
 def player_rows(study: xr.Dataset, pairs: Pairs, one: Played, compared: Compared, level: float) -> list[dict[str, Any]]:
     """Compute a player's numbers: of exact reports, and of those rounded as the game has them."""
-    which = compared.of(one.name, np.ones(len(pairs.target), dtype=bool))
+    which = compared.pairs | (one.name in compared.apart)
     few = pairs.take(np.flatnonzero(which))
     cut = Played(one.player, one.way, {name: its[which] for name, its in one.reports.items()})
     more: dict[str, Any] = {}
