@@ -81,7 +81,7 @@ def test_lm_evaluation_harness_gives_these_points(task: Path, expected: float) -
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore")
 def test_inspect_gives_these_points(task: Path, expected: float, tmp_path: Path) -> None:
     inspect_ai = pytest.importorskip("inspect_ai", reason="Inspect is not installed: pip install inspect_ai")
     from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
@@ -94,7 +94,7 @@ def test_inspect_gives_these_points(task: Path, expected: float, tmp_path: Path)
 
     made = runpy.run_path(str(task / "comparison_game.py"))["comparison_game"]()
     [log] = inspect_ai.eval(made, model=get_model("answers/one"), log_dir=str(tmp_path), display="none")
-    assert log.status == "success"
+    assert log.status == "success", log.error
     values = {score.name: score.metrics["mean"].value for score in log.results.scores}
     assert values["points"] == pytest.approx(expected)
     assert values["unreadable"] == 0

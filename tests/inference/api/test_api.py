@@ -68,6 +68,16 @@ def windows(n_windows: int = 3, n_tokens: int = 10, sliding: bool = False) -> li
     return found
 
 
+def test_what_is_free_needs_no_budget(tmp_path: Path) -> None:
+    paid = dict.fromkeys(("usd_per_million_input", "usd_per_million_output", "budget_usd"))
+    with serving(FakeEndpoint(never)) as endpoint:
+        study = score_windows(windows(), settings(endpoint.url, **paid), tmp_path / "store.db")
+        assert study.sizes["token"] == 30
+        with pytest.raises(InputError, match="budget_usd: is \\$0.0000"):
+            priced = settings(endpoint.url, **paid | {"usd_per_million_input": 1.0})
+            score_windows(windows(), priced, tmp_path / "other.db")
+
+
 def test_rankings_are_those_of_the_text_before(tmp_path: Path) -> None:
     given = windows(sliding=True)
     with serving(FakeEndpoint(never)) as endpoint:
