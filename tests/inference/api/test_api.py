@@ -73,8 +73,8 @@ def test_what_is_free_needs_no_budget(tmp_path: Path) -> None:
     with serving(FakeEndpoint(never)) as endpoint:
         study = score_windows(windows(), settings(endpoint.url, **paid), tmp_path / "store.db")
         assert study.sizes["token"] == 30
-        with pytest.raises(InputError, match="budget_usd: is \\$0.0000"):
-            priced = settings(endpoint.url, **paid | {"usd_per_million_input": 1.0})
+        priced = settings(endpoint.url, **paid | {"usd_per_million_input": 1.0})
+        with pytest.raises(InputError, match=r"budget_usd: is \$0.0000"):
             score_windows(windows(), priced, tmp_path / "other.db")
 
 
