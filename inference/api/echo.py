@@ -97,8 +97,9 @@ def _of_echo(choice: Mapping[str, Any]) -> list[_Token]:
 def _are_of_the_next(tokens: Sequence[Any], tops: Sequence[Any]) -> bool:
     """Whether the most probable tokens are far more often the next token than the one at their own place."""
     best = [max(top, key=top.__getitem__) if isinstance(top, Mapping) and top else None for top in tops]
-    here = sum(its == token for its, token in zip(best, tokens, strict=False))
-    after = sum(its == token for its, token in zip(best, tokens[1:], strict=False))
+    here, after = (
+        sum(bool(its == token) for its, token in zip(best, those, strict=False)) for those in (tokens, tokens[1:])
+    )
     return after > 2 * here + 2
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import random
 import runpy
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 
 from shannon_game.experiments.boards.bridges import write_comparison_tasks
 from tests.contact.test_text_players import STUDY, play
-from tests.experiments.command import prepared
+from tests.experiments.command import environment, prepared
 
 
 def answer(user: str) -> str:
@@ -80,21 +83,32 @@ def test_lm_evaluation_harness_gives_these_points(task: Path, expected: float) -
     assert found["unreadable,none"] == 0
 
 
-@pytest.mark.torch
-@pytest.mark.filterwarnings("ignore")
+_IN_INSPECT = """
+import json, runpy, sys
+import inspect_ai
+from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
+from tests.contact.test_other_harnesses import answer
+
+# its own mock model counts tokens by a table of the internet
+@modelapi(name="answers")
+class Answers(ModelAPI):
+    async def generate(self, input, **_):
+        return ModelOutput.from_content("answers", answer(input[-1].text))
+
+task, logs = sys.argv[1:]
+made = runpy.run_path(f"{task}/comparison_game.py")["comparison_game"]()
+[log] = inspect_ai.eval(made, model=get_model("answers/one"), log_dir=logs, display="none")
+assert log.status == "success", log.error
+print(json.dumps({score.name: score.metrics["mean"].value for score in log.results.scores}))
+"""
+
+
+@pytest.mark.subprocess
+@pytest.mark.skipif(find_spec("inspect_ai") is None, reason="Inspect is not installed: pip install inspect_ai")
 def test_inspect_gives_these_points(task: Path, expected: float, tmp_path: Path) -> None:
-    inspect_ai = pytest.importorskip("inspect_ai", reason="Inspect is not installed: pip install inspect_ai")
-    from inspect_ai.model import ModelAPI, ModelOutput, get_model, modelapi
-
-    # its own mock model counts tokens by a table of the internet
-    @modelapi(name="answers")
-    class Answers(ModelAPI):
-        async def generate(self, input: list[Any], **_: Any) -> ModelOutput:  # noqa: A002 - its interface
-            return ModelOutput.from_content("answers", answer(input[-1].text))
-
-    made = runpy.run_path(str(task / "comparison_game.py"))["comparison_game"]()
-    [log] = inspect_ai.eval(made, model=get_model("answers/one"), log_dir=str(tmp_path), display="none")
-    assert log.status == "success", log.error
-    values = {score.name: score.metrics["mean"].value for score in log.results.scores}
+    command = [sys.executable, "-c", _IN_INSPECT, str(task), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    values = json.loads(done.stdout.splitlines()[-1])
     assert values["points"] == pytest.approx(expected)
     assert values["unreadable"] == 0
