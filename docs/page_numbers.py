@@ -53,7 +53,7 @@ HUMAN_LOSS += ("tail_share_median", "tail_share_lower", "tail_share_upper", "tai
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")
 BETS = ("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats", "perplexity", "gap_nats", "gap_se_nats")
-TEXT_PLAYERS = ("position_bias_nats", "slope", "agreement", "perplexity")
+TEXT_PLAYERS = ("points", "points_lower", "points_upper", "standing", "favoured", "position_bias_nats", "slope")
 VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
@@ -138,7 +138,9 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "tvd": take_distances,
     "recovery_tvd": take_coverage,
     "text_players": lambda table: (
-        take_rows(table[table["rounding"] == "none"], ("player", "way"), TEXT_PLAYERS).round(3).round({"perplexity": 1})
+        take_rows(table[table["rounding"] == "none"], ("player", "way"), TEXT_PLAYERS)
+        .round(3)
+        .round(dict.fromkeys(TEXT_PLAYERS[:3], 1))
     ),
 }
 """Name of an extract -> what it keeps of the run's table."""

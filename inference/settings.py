@@ -234,11 +234,15 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         # a check of several fields names its own
-        told = InputError(str(cause), field=place) if path else InputError(f"{before}{cause}")
+        start = f"{place}." if path else before
+        own = ", ".join(f"{start}{name}" for name in str(cause.field).split(", ")) if cause.field else place or None
+        told = InputError(cause.problem, source=cause.source, field=own)
         told.unknown = cause.unknown
         return told
     if first["type"] == "missing":
-        return InputError("has no value yet; give it one", field=place)
+        lost = [before + ".".join(_walk(cls, each["loc"])[2]) for each in mistakes if each["type"] == "missing"]
+        problem = "have no value yet; give each one" if len(lost) > 1 else "has no value yet; give it one"
+        return InputError(problem, field=", ".join(lost))
     if field is None or first["type"] == "value_error":
         return InputError(first["msg"].removeprefix("Value error, "), field=place or None)
     wanted = _wanted(field.annotation, field.metadata)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.comparison import report_from_log_ratio
+from shannon_game.estimators.comparison.stated import both_orders
 from shannon_game.experiments.comparison.text_players.pairs import BOXES, OPTIONS, VERBALISED, Pairs
 from shannon_game.experiments.harness.text_models import TextPlayer, ask_texts
 from shannon_game.inference.text.prompts import PERCENTS, Question, option_question, percent_question
@@ -31,6 +32,16 @@ class Said:
     probability_a: FloatArray
     text: list[list[str | None]]
     said: str
+
+    @property
+    def nats(self) -> FloatArray:
+        """Log-odds of the target over both orders, (pair,)."""
+        return both_orders(*self.probability_a.T)[0]
+
+    @property
+    def lean_nats(self) -> FloatArray:
+        """Log-odds of A over both orders, (pair,)."""
+        return both_orders(*self.probability_a.T)[1]
 
     @property
     def reports(self) -> FloatArray:
