@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.export import points_by_game
-from shannon_game.experiments.collect.games.protocol import NO_RIGHT, FormError
+from shannon_game.experiments.collect.games.protocol import FormError
 from shannon_game.experiments.collect.security import SUBMITS, new_token
 from shannon_game.experiments.collect.sessions import (
     ENDED,
@@ -200,7 +200,6 @@ def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> 
         settings=settings,
         block=settings.block(session.game),
         scale=settings.scale if session.game == "comparison" else None,
-        tries=settings.training_tries if settings.feedback and session.game not in NO_RIGHT else 1,
         asked=asked,
         tries_left=_tries_left(visit, session),
         given=visit.form,
