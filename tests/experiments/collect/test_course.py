@@ -124,6 +124,7 @@ def test_practice_is_of_no_study_and_never_asked_again(database: Database, game:
         player.get("/play")
         player.answer(given)
         assert visits(database)[0].n_trained == n_trained
+    player.get("/play")
     assert visits(database)[0].state == "play"
 
 
