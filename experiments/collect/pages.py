@@ -144,7 +144,7 @@ def survey_given(moment: str) -> Handler:
         def done(transaction: Transaction, session: Session) -> None:
             transaction.add_all(
                 SurveyAnswer(session_id=session.id, moment=moment, question=name, value=value, answered_at=time.time())
-                for name, value in read_answers(_questions(visit, moment), visit.form).items()
+                for name, value in read_answers(survey_of(visit, moment), visit.form).items()
             )
             go_on(session, visit.collection)
 
@@ -159,7 +159,7 @@ def survey_given(moment: str) -> Handler:
 
 def instructions(visit: Visit) -> Response:
     """Show the rules of the game, and ask about them."""
-    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session))
+    return shown_at(visit, "instructions", lambda _, session: instructions_page(visit, session))
 
 
 def instructions_read(visit: Visit) -> Response:
@@ -180,7 +180,7 @@ def instructions_read(visit: Visit) -> Response:
     response = posted(visit, "instructions", done)
     if not wrong:
         return response
-    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session, wrong))
+    return shown_at(visit, "instructions", lambda _, session: instructions_page(visit, session, wrong))
 
 
 def _tries_left(visit: Visit, session: Session) -> int | None:
@@ -189,7 +189,8 @@ def _tries_left(visit: Visit, session: Session) -> int | None:
     return None if most is None or session.block else most - session.rules_tries.get(session.game, 0)
 
 
-def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> Response:
+def instructions_page(visit: Visit, session: Session, wrong: Sequence[int] = (), **more: object) -> Response:
+    """Render the rules of a game."""
     settings = visit.collection.of(session)
     asked = rules_questions(visit.collection.strings, session.language, session.game) if settings.comprehension else []
     return page(
@@ -204,6 +205,7 @@ def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> 
         tries_left=_tries_left(visit, session),
         given=visit.form,
         wrong=wrong,
+        **more,
     )
 
 
@@ -323,14 +325,15 @@ def _survey(
         session=session,
         status=200 if problem is None else 422,
         moment=moment,
-        questions=_questions(visit, moment),
+        questions=survey_of(visit, moment),
         fewer=_fewer(transaction, visit, session) if moment == "after" else None,
         given=visit.form,
         problem=problem,
     )
 
 
-def _questions(visit: Visit, moment: str) -> Survey:
+def survey_of(visit: Visit, moment: str) -> Survey:
+    """Questions before or after the game."""
     return visit.collection.before if moment == "before" else visit.collection.after
 
 

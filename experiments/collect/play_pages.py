@@ -38,7 +38,7 @@ def play(visit: Visit) -> Response:
             return redirect("/")
         asked = show(transaction, visit.collection, session) if session.state in _PLAYING else None
     # rendered after the commit: nobody waits for a page
-    return redirect(session) if asked is None else _question(visit, session, asked)
+    return redirect(session) if asked is None else question_page(visit, session, asked)
 
 
 def answer(visit: Visit) -> Response:
@@ -57,7 +57,7 @@ def answer(visit: Visit) -> Response:
     if asked is None or session.state == "screened":
         return redirect(session)
     if problem is not None:
-        return _question(visit, session, asked, problem)
+        return question_page(visit, session, asked, problem)
     if asked.state == OPEN or asked.card.attention or not collection.of(session).shows(asked.card.game):
         return redirect("/play")
     return redirect(f"/feedback?order={asked.order}")
@@ -111,7 +111,10 @@ def change_document(visit: Visit) -> Response:
     return posted(visit, "play", done)
 
 
-def _question(visit: Visit, session: Session, asked: Asked, problem: FormError | None = None) -> Response:
+def question_page(
+    visit: Visit, session: Session, asked: Asked, problem: FormError | None = None, **more: object
+) -> Response:
+    """Render a question."""
     return page(
         visit,
         f"play_{session.game}.html",
@@ -126,6 +129,7 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
         problem=problem,
         may_change_document=not asked.training and visit.collection.of(session).goes_on(session.game),
         **_progress(visit, session),
+        **more,
     )
 
 

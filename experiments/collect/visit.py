@@ -131,6 +131,7 @@ def page(
         "session": session,
         "values": {},
         "back": None,
+        "preview": None,
         "personal": f"/?{PERSONAL}={token}",
         **values,
     }

@@ -1,4 +1,4 @@
-"""``shannon-game study``: a table of one's own sentences and a question in plain words, and the plan that answers it."""
+"""``shannon-game study``: one's own sentences and a question in plain words, and the plan that answers it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class Sizes:
 def study_command(arguments: Sequence[str] = ()) -> int:
     """Run ``shannon-game study TABLE QUESTION``."""
     parser = argparse.ArgumentParser(prog="shannon-game study", description=__doc__.partition(": ")[2])
-    parser.add_argument("table", type=Path, help="CSV or .xlsx, a sentence a row; the gap is ___ or [word], or a column")
+    parser.add_argument(
+        "table", type=Path, help="CSV or .xlsx, a sentence a row; the gap is ___ or [word], or a column"
+    )
     parser.add_argument("question", help='"cloze norms of 25 sentences by 60 people", "loss, interval of 0.5 nats"')
     parser.add_argument("--folder", type=Path, default=Path("my_study"), help="where to write (%(default)s)")
     for name, usual in _USUAL.items():
@@ -105,7 +107,9 @@ def study_command(arguments: Sequence[str] = ()) -> int:
                 shutil.copyfile(path, staging / path.name.replace("_template", ""))
         write_whole(staging / "plan.yaml", yaml.safe_dump(plan, sort_keys=False, allow_unicode=True))
         cost = f"{base:.2f} {given.currency} each, {base * plan['n_sessions']:.2f} {given.currency} together"
-        text = fill("own_study.md", Path(__file__).parent, place=given.folder, file=file, said=said, cost=cost, asked=asked)
+        text = fill(
+            "own_study.md", Path(__file__).parent, place=given.folder, file=file, said=said, cost=cost, asked=asked
+        )
         write_whole(staging / "README.md", text)
     sys.stdout.write(text)
     return 0
@@ -120,7 +124,9 @@ def read_question(text: str) -> Asked:
             rest = rest.replace(match[0], " ", 1)
     games = [game for game, pattern in _GAMES.items() if re.search(pattern, rest)]
     if left := re.search(r"\d+(?:\.\d+)?", rest):
-        problem = f"has {left[0]}, of which it does not say what it counts: sentences, people, answers, minutes, or nats"
+        problem = (
+            f"has {left[0]}, of which it does not say what it counts: sentences, people, answers, minutes, or nats"
+        )
         raise InputError(problem, source="question", field=text)
     if not games:
         problem = "asks for nothing that is known; say cloze norms, loss, or guesses (bounds of the entropy)"
@@ -227,9 +233,9 @@ def _word_sizes(asked: Asked, n: int, room: int, n_lists: int) -> Sizes:
     if each > most or answers < 2:
         nearest = math.ceil(n * max(answers, 2) / most)
         problem = (
-            f"{people} people cannot give {max(answers, 2)} answers in each of {n} contexts: a visit of {asked.minutes:g} "
-            f"minutes has room for {most} questions that do not answer each other; the nearest are {nearest} people, or "
-            f"{people * most // n} answers in each"
+            f"{people} people cannot give {max(answers, 2)} answers in each of {n} contexts: a visit of "
+            f"{asked.minutes:g} minutes has room for {most} questions that do not answer each other; the nearest are "
+            f"{nearest} people, or {people * most // n} answers in each"
         )
         raise InputError(problem, source="question")
     return Sizes(people, {asked.game: each}, answers, math.ceil(_AROUND_MINUTES + each * seconds / 60))
@@ -242,8 +248,8 @@ def _loss_sizes(asked: Asked, n: int) -> Sizes:
     if each > _MOST_EACH:
         most = f"{_LOSS_WIDTH / math.sqrt(n * _MOST_EACH):.2f}"
         problem = (
-            f"{n} contexts give no interval of {width:g} nats with at most {_MOST_EACH} answers and comparisons in each; "
-            f"the nearest are {most} nats on them, or {math.ceil((_LOSS_WIDTH / width) ** 2 / _MOST_EACH)} contexts"
+            f"{n} contexts give no interval of {width:g} nats with {_MOST_EACH} answers and comparisons in each, the "
+            f"most that was tried; the nearest are {most} nats on them, or {math.ceil((_LOSS_WIDTH / width) ** 2 / _MOST_EACH)} contexts"
         )
         raise InputError(problem, source="question")
     seconds = costs.answer_seconds + costs.comparison_seconds
@@ -262,10 +268,10 @@ def _said(asked: Asked, sizes: Sizes, n: int) -> str:
     )
     if asked.game == "loss":
         width = _LOSS_WIDTH / math.sqrt(n * sizes.answers)
-        return f"{text} The 90% interval of people's loss on these contexts is then at most about {width:.2f} nats wide."
+        return (
+            f"{text} The 90% interval of people's loss on these contexts is then at most about {width:.2f} nats wide."
+        )
     if asked.game == "cloze":
         half = 1.645 * math.sqrt(0.25 / sizes.answers)
         return f"{text} A cloze probability of one half is then known to about {half:.2f} either way (90%)."
     return text
-
-
