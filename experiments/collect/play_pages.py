@@ -72,7 +72,8 @@ def feedback(visit: Visit) -> Response:
             return redirect("/play")
         given = given_answer(transaction, collection, session, visit.request.query_params.get("order"))
         shows = given is not None and collection.of(session).shows(given.asked.card.game)
-        over = given is not None and given.asked.training and session.state != "training"
+        rounds = collection.of(session).block(session.game).training_rounds
+        over = given is not None and given.asked.training and session.n_trained >= rounds
         practice = _practised(transaction, session) if over and session.game == "comparison" else None
     if given is None or given.automatic or given.asked.card.attention or not shows:
         return redirect("/play")
@@ -87,6 +88,7 @@ def feedback(visit: Visit) -> Response:
         context=game.view(content, asked.layout, asked.steps)["context"],
         cut=content.get(CUT, False),
         training=asked.training,
+        over=over,
         practice=practice,
         **_progress(visit, session),
     )

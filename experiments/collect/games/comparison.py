@@ -78,9 +78,9 @@ class Comparison(Game):
         return marked_cuts(rows, texts_of(study))
 
     def practised(self, content: Content, other: str, settings: CollectSettings, /) -> Content:
-        """Set the right token beside one that does not fit; points as of a generator that gives the right one half."""
+        """Set the right token beside one that does not fit; points as of a generator that gives the right one a tenth."""
         own, drawn, none = f" {content['target']}", {"token": f" {other}", "position": 0}, float(np.log(0.01))
-        its = {"target": own, "generator": "", "target_logprob": {"": float(np.log(0.5))}}
+        its = {"target": own, "generator": "", "target_logprob": {"": float(np.log(0.1))}}
         its |= {"candidates": [{**drawn, "logprob": {"": none}}]}
         return {**content, **its, **({"scale": SLIDER} if settings.scale == SLIDER else {})}
 
