@@ -162,7 +162,9 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings, n_items: int)
             f"a plan asks {wanted} contexts, and the study has {n_items}: build a larger study before you collect"
         )
     if settings.quick:
-        found.append(f"a first answer from {settings.n_screen} studies of each size: leave quick out before you collect")
+        found.append(
+            f"a first answer from {settings.n_screen} studies of each size: leave quick out before you collect"
+        )
     elif settings.n_replicates < 100:
         error = (settings.interval * (1 - settings.interval) / settings.n_replicates) ** 0.5
         found.append(

@@ -96,7 +96,7 @@ def study_command(arguments: Sequence[str] = ()) -> int:
     columns = {name: getattr(given, name) for name in _USUAL}
     with replaced(given.folder, "study") as staging:
         file, lists = write_sentences(given.table, columns, staging, every_word=asked.every_word)
-        plan, said = plan_study(staging / file, asked, lists, language=given.language)
+        plan, sizes, n = plan_study(staging / file, asked, lists, language=given.language)
         loss = asked.game == "loss"
         base = round(given.pay * plan["pay"]["planned_minutes"] / 60, 2)
         plan["served"] = str(given.folder / ("built/study.nc" if loss else file))
@@ -108,7 +108,15 @@ def study_command(arguments: Sequence[str] = ()) -> int:
         write_whole(staging / "plan.yaml", yaml.safe_dump(plan, sort_keys=False, allow_unicode=True))
         cost = f"{base:.2f} {given.currency} each, {base * plan['n_sessions']:.2f} {given.currency} together"
         text = fill(
-            "own_study.md", Path(__file__).parent, place=given.folder, file=file, said=said, cost=cost, asked=asked
+            "own_study.md",
+            Path(__file__).parent,
+            place=given.folder,
+            file=file,
+            said=_said(asked, sizes, n),
+            n=n,
+            answers=sizes.answers,
+            cost=cost,
+            asked=asked,
         )
         write_whole(staging / "README.md", text)
     sys.stdout.write(text)
@@ -191,8 +199,8 @@ def _one(table: Table, row: int, text: str, there: Mapping[str, str | None]) -> 
 
 def plan_study(
     path: Path, asked: Asked, lists: Mapping[str, list[str]], *, language: str
-) -> tuple[dict[str, Any], str]:
-    """Plan a study of these sentences: its settings for ``collect``, and what it gives, in words."""
+) -> tuple[dict[str, Any], Sizes, int]:
+    """Plan a study of these sentences: its settings for ``collect``, its sizes, and how many contexts there are."""
     study = texts(path=path, id_field="item", regions=("start", "stop") if path.suffix == ".csv" else None)
     games = ("cloze", "comparison") if asked.game == "loss" else (asked.game,)
     plan: dict[str, Any] = {"text_language": language, "leaderboard": False, "lists": dict(lists)}
@@ -214,7 +222,7 @@ def plan_study(
     ]
     plan |= {"n_sessions": sizes.people, "pay": {"planned_minutes": sizes.minutes}}
     plan |= {"scale": "slider"} if asked.game == "loss" else {}
-    return plan, _said(asked, sizes, n)
+    return plan, sizes, n
 
 
 def _word_sizes(asked: Asked, n: int, room: int, n_lists: int) -> Sizes:
@@ -246,10 +254,10 @@ def _loss_sizes(asked: Asked, n: int) -> Sizes:
     costs, width = Costs(), asked.width or 0.5
     each = asked.answers or math.ceil((_LOSS_WIDTH / width) ** 2 / n)
     if each > _MOST_EACH:
-        most = f"{_LOSS_WIDTH / math.sqrt(n * _MOST_EACH):.2f}"
+        most, more = _LOSS_WIDTH / math.sqrt(n * _MOST_EACH), math.ceil((_LOSS_WIDTH / width) ** 2 / _MOST_EACH)
         problem = (
             f"{n} contexts give no interval of {width:g} nats with {_MOST_EACH} answers and comparisons in each, the "
-            f"most that was tried; the nearest are {most} nats on them, or {math.ceil((_LOSS_WIDTH / width) ** 2 / _MOST_EACH)} contexts"
+            f"most that was tried; the nearest are {most:.2f} nats on them, or {more} contexts"
         )
         raise InputError(problem, source="question")
     seconds = costs.answer_seconds + costs.comparison_seconds
