@@ -45,11 +45,12 @@ _ASKS = {
     "width": rf"(?:interval|width)(?: of| is)? {_NUMBER}(?: nats?)?",
 }
 _GAMES = {"loss": r"loss|perplexity", "guess_until_right": r"guess|bound|entropy", "cloze": r"cloze|norms?|next words?"}
-# Widths of 90% intervals of people's loss on the contexts asked, in studies simulated by +exp=design: 8 draws of the
-# generator, n free answers and n comparisons per context, K of them. 16 / sqrt(K n) nats on average for K = 30 to 120
-# and n = 8 to 16; a tenth more is kept by nine studies in ten.
+# Widths of 90% intervals of people's loss on the K contexts asked that nine of ten studies keep, simulated by
+# +exp=design with 8 draws of the generator, n free answers and 2 n comparisons per context: 16.7 / sqrt(K n) nats on
+# passages of books with SmolLM2 (K 30, n 8), less on contexts of a small vocabulary (K 60, n 8 and 16)
 _LOSS_WIDTH = 17.5
-_MOST_EACH = 40
+_MOST_EACH = 24
+_COMPARISONS = 2  # for each free answer
 _AROUND_MINUTES = 3.0  # consent, questions before and after, rules
 _SPARE = 1.25  # nobody compares tokens where they answered freely, and equal tokens are not compared
 _FOLDER = Path(__file__).parents[1] / "collect" / "data"
@@ -115,6 +116,7 @@ def study_command(arguments: Sequence[str] = ()) -> int:
             said=_said(asked, sizes, n),
             n=n,
             answers=sizes.answers,
+            comparisons=_COMPARISONS * sizes.answers,
             cost=cost,
             asked=asked,
         )
@@ -256,22 +258,23 @@ def _loss_sizes(asked: Asked, n: int) -> Sizes:
     if each > _MOST_EACH:
         most, more = _LOSS_WIDTH / math.sqrt(n * _MOST_EACH), math.ceil((_LOSS_WIDTH / width) ** 2 / _MOST_EACH)
         problem = (
-            f"{n} contexts give no interval of {width:g} nats with {_MOST_EACH} answers and comparisons in each, the "
-            f"most that was tried; the nearest are {most:.2f} nats on them, or {more} contexts"
+            f"{n} contexts give no interval of {width:g} nats with {_MOST_EACH} answers and twice as many "
+            f"comparisons in each, the most that was tried; the nearest are {most:.2f} nats on them, or {more} contexts"
         )
         raise InputError(problem, source="question")
-    seconds = costs.answer_seconds + costs.comparison_seconds
-    people = max(math.ceil(2 * _SPARE * each), costs.least_people)
+    seconds = costs.answer_seconds + _COMPARISONS * costs.comparison_seconds
+    people = max(math.ceil((1 + _COMPARISONS) * _SPARE * each), costs.least_people)
     people = max(people, math.ceil(n * each * seconds / 60 / (asked.minutes - _AROUND_MINUTES)), asked.people or 0)
     number = math.ceil(n * each / people)
     minutes = math.ceil(_AROUND_MINUTES + number * seconds / 60)
-    return Sizes(people, dict.fromkeys(("cloze", "comparison"), number), each, minutes)
+    return Sizes(people, {"cloze": number, "comparison": _COMPARISONS * number}, each, minutes)
 
 
 def _said(asked: Asked, sizes: Sizes, n: int) -> str:
     blocks = " and ".join(f"{number} in {game}" for game, number in sizes.questions.items())
+    more = f" and {_COMPARISONS * sizes.answers} comparisons" if asked.game == "loss" else ""
     text = (
-        f"{sizes.people} people answer {blocks}, of {n} contexts: {sizes.answers} answers in each. A visit takes about "
+        f"{sizes.people} people answer {blocks}, of {n} contexts: {sizes.answers} answers{more} in each. A visit takes about "
         f"{sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
     )
     if asked.game == "loss":
