@@ -274,8 +274,8 @@ def _said(asked: Asked, sizes: Sizes, n: int) -> str:
     blocks = " and ".join(f"{number} in {game}" for game, number in sizes.questions.items())
     more = f" and {_COMPARISONS * sizes.answers} comparisons" if asked.game == "loss" else ""
     text = (
-        f"{sizes.people} people answer {blocks}, of {n} contexts: {sizes.answers} answers{more} in each. A visit takes about "
-        f"{sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
+        f"{sizes.people} people answer {blocks}, of {n} contexts: {sizes.answers} answers{more} in each. A visit "
+        f"takes about {sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
     )
     if asked.game == "loss":
         width = _LOSS_WIDTH / math.sqrt(n * sizes.answers)

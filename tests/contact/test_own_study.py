@@ -75,7 +75,7 @@ def test_each_context_gets_the_answers_that_were_asked_for(
         assert player.page.url.path == "/thanks"
     database.close()
     found = collected_study(game="cloze")
-    assert found["context"].values[0].endswith("looked for the")
+    assert str(found["context"].to_numpy()[0]).endswith("looked for the")
     items = tvd(found).tables["items"]
     assert items["n_answers"].tolist() == [4] * 6
     assert items["modal_answer"].tolist() == ["bread"] * 6
@@ -89,9 +89,9 @@ def test_what_a_plan_computes_and_what_cannot_be_had(tmp_path: Path, monkeypatch
     (block,) = plan["blocks"]
     assert plan["n_sessions"] * block["n_questions"] >= 40 * 6
     assert block["n_questions"] * 10 / 60 <= 0.5
-    with pytest.raises(InputError, match="80 answers in each of 6 contexts.* 80 people, or 60 answers"):
+    with pytest.raises(InputError, match=r"80 answers in each of 6 contexts.* 80 people, or 60 answers"):
         study_command(["s.csv", "cloze norms, 80 answers by 60 people"])
-    with pytest.raises(InputError, match="the nearest are 1.46 nats on them, or 52 contexts"):
+    with pytest.raises(InputError, match=r"the nearest are 1\.46 nats on them, or 52 contexts"):
         study_command(["s.csv", "loss, interval of 0.5 nats"])
     with pytest.raises(InputError, match="has 5, of which it does not say"):
         read_question("cloze norms with 5 things")
