@@ -19,7 +19,7 @@ from shannon_game.experiments.collect.parts import deck_of, refuse_short_visits
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts
 from shannon_game.experiments.collect.tables import Answer, Session
-from shannon_game.experiments.first_steps.machine import Finding
+from shannon_game.experiments.harness.findings import Finding
 
 _LONGER = 1.25
 _ADDRESSES: Mapping[str, str] = {

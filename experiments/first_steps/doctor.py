@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from shannon_game.experiments.first_steps import machine
-from shannon_game.experiments.first_steps.machine import Finding
+from shannon_game.experiments.harness.findings import Finding
 from shannon_game.inference.progress import counted
 
 _OURS = "shannon-game"
