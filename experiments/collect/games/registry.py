@@ -42,8 +42,9 @@ def too_few_contexts(study: xr.Dataset, settings: CollectSettings) -> str:
 def _too_few(study: xr.Dataset, settings: CollectSettings, there: IntArray, practice: Sequence[str]) -> str:
     if settings.contexts is None or settings.contexts + len(practice) <= there.size:
         return ""
+    more = f"practice takes {len(practice)} more, " if practice else ""
     return (
-        f"is {settings.contexts}, practice takes {len(practice)} more, and {there.size} contexts of the study can "
+        f"is {settings.contexts}, {more}and {there.size} contexts of the study can "
         f"be asked in {', '.join(settings.game)} (of {study.sizes['item']}; words are asked where the target begins "
         "one); build more, or lower contexts or training_rounds"
     )
