@@ -6,6 +6,7 @@ import math
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import desc, func, inspect, select
@@ -189,7 +190,7 @@ def _tries_left(visit: Visit, session: Session) -> int | None:
     return None if most is None or session.block else most - session.rules_tries.get(session.game, 0)
 
 
-def instructions_page(visit: Visit, session: Session, wrong: Sequence[int] = (), **more: object) -> Response:
+def instructions_page(visit: Visit, session: Session, wrong: Sequence[int] = (), **more: Any) -> Response:
     """Render the rules of a game."""
     settings = visit.collection.of(session)
     asked = rules_questions(visit.collection.strings, session.language, session.game) if settings.comprehension else []

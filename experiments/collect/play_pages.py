@@ -114,7 +114,7 @@ def change_document(visit: Visit) -> Response:
 
 
 def question_page(
-    visit: Visit, session: Session, asked: Asked, problem: FormError | None = None, **more: object
+    visit: Visit, session: Session, asked: Asked, problem: FormError | None = None, **more: Any
 ) -> Response:
     """Render a question."""
     return page(

@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from starlette.responses import Response
@@ -79,7 +80,7 @@ def preview(visit: Visit) -> Response:
     return _shown(visit, place, {"preview": links, "csrf": ""})
 
 
-def _shown(visit: Visit, place: _Place, more: dict[str, object]) -> Response:
+def _shown(visit: Visit, place: _Place, more: dict[str, Any]) -> Response:
     settings = visit.collection.settings
     game = place.blocks[place.block].game
     session = Session(state=place.state, game=game, block=place.block, arm=place.arm, item_list=place.item_list)
@@ -93,14 +94,14 @@ def _shown(visit: Visit, place: _Place, more: dict[str, object]) -> Response:
         return instructions_page(visit, session, **more)
     if place.state in ("before", "after"):
         asked = survey_of(visit, place.state)
-        shown = {"moment": place.state, "questions": asked, "fewer": None, "given": {}, "problem": None}
+        shown: dict[str, Any] = {"moment": place.state, "questions": asked, "fewer": None, "given": {}, "problem": None}
         return page(visit, "survey.html", session=session, **shown, **more)
     if place.card is not None:
         layout = GAMES[game].layout(place.card.content, 0, np.random.default_rng(place.card.id))
         asked_now = Asked(0, 0, "open", place.card.training, layout, (), None, place.card)
         return question_page(visit, session, asked_now, **more)
     back = settings.recruiter.return_url and filled(settings.recruiter.return_url, {"code": session.completion_code})
-    last = {"return_url": back, "points": {}, "name": None, "fewer": None, "submit": None}
+    last: dict[str, Any] = {"return_url": back, "points": {}, "name": None, "fewer": None, "submit": None}
     return page(visit, "thanks.html", session=session, **last, **more)
 
 
