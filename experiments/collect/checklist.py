@@ -76,8 +76,8 @@ def _texts(settings: CollectSettings) -> Iterator[Finding]:
     demo = settings.consent == CollectSettings.model_fields["consent"].default
     try:
         texts = consent_texts(settings)
-    except InputError as problem:
-        yield Finding("consent", ", ".join(settings.languages), str(problem), "write the text of each language")
+    except InputError as wrong:
+        yield Finding("consent", ", ".join(settings.languages), str(wrong), "write the text of each language")
         return
     for language, paragraphs in texts.items():
         unfilled = sum(text.count("[[") for text in paragraphs)
@@ -106,8 +106,8 @@ def _tried(settings: CollectSettings) -> Iterator[Finding]:
             done = select(Session.started_at, Session.ended_at).where(Session.state == "done", Session.pilot)
             rows = [(row.ended_at - row.started_at) / 60 for row in transaction.execute(done) if row.started_at]
             n_answers = transaction.scalar(select(func.count(Answer.id)))
-    except InputError as problem:
-        yield Finding("pilot", "none", str(problem), cure)
+    except InputError as wrong:
+        yield Finding("pilot", "none", str(wrong), cure)
         return
     yield Finding("database", f"{n_answers:,} answers, read to the end")
     planned = settings.pay.planned_minutes

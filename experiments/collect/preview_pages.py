@@ -72,7 +72,7 @@ def preview(visit: Visit) -> Response:
     wanted = query.get("at", "0")
     at = min(int(wanted) if wanted.isascii() and wanted.isdecimal() else 0, len(places) - 1)
     place = places[at]
-    said = ", ".join(filter(None, (place.arm, place.item_list, place.state, place.card and place.card.item_id)))
+    said = ", ".join(filter(None, (place.arm, place.item_list, place.state, place.card.item_id if place.card else "")))
     # the first page of each part of each visit
     keys = [(each.arm, each.item_list, each.blocks, each.block, each.state) for each in places]
     parts = [number for number, its in enumerate(keys) if not number or keys[number - 1] != its]

@@ -207,7 +207,7 @@ def plan_study(
     games = ("cloze", "comparison") if asked.game == "loss" else (asked.game,)
     plan: dict[str, Any] = {"text_language": language, "leaderboard": False, "lists": dict(lists)}
     plan |= {"languages": [language]} if language == "de" else {}
-    once = CollectSettings(**plan, game=games[0], training_rounds=0)
+    once = CollectSettings(**plan | {"game": games[0], "training_rounds": 0})
     deck = deck_of(study, once)
     n = sum(card.game == games[0] and not card.attention for card in deck.cards.values())
     if asked.contexts is not None and asked.contexts not in (n, study.sizes["document"]):

@@ -80,7 +80,7 @@ class Comparison(Game):
     def practised(self, content: Content, other: str, settings: CollectSettings, /) -> Content:
         """Set the right token beside one that does not fit; points as if a model gave the right one 10%."""
         own, drawn, none = f" {content['target']}", {"token": f" {other}", "position": 0}, float(np.log(0.01))
-        its = {"target": own, "generator": "", "target_logprob": {"": float(np.log(0.1))}}
+        its: dict[str, Any] = {"target": own, "generator": "", "target_logprob": {"": float(np.log(0.1))}}
         its |= {"candidates": [{**drawn, "logprob": {"": none}}]}
         return {**content, **its, **({"scale": SLIDER} if settings.scale == SLIDER else {})}
 
