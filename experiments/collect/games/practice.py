@@ -41,6 +41,6 @@ def practice_rows(name: str, game: Game, settings: CollectSettings) -> list[Ques
         return []
     contents = [{"context": each["context"], "target": each["word"], PRACTICE: True} for each in texts]
     return [
-        QuestionRow(f"practice-{name}-{at}", game.practised(content, each["other"], settings))
+        QuestionRow(f"practice-{at}", game.practised(content, each["other"], settings))
         for at, (content, each) in enumerate(zip(contents, texts, strict=True))
     ]
