@@ -68,7 +68,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
         ("experiment.population.bots=1", "bots"),
         (
             "experiment.contexts=99",
-            r"contexts: is 99, .* and \d+ contexts of the study can be asked in comparison, cloze",
+            r"contexts: is 99, .*and \d+ contexts of the study can be asked in comparison, cloze",
         ),
     ],
 )

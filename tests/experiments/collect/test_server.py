@@ -59,7 +59,7 @@ def test_a_killed_server_goes_on_and_one_that_is_told_to_ends_cleanly(tmp_path: 
         player = Player(None, "cloze", client)
         player.to_play()
         player.answer("the")
-        assert player.page.url.path == "/feedback"
+        assert player.page.url.path == "/play"
         order = order_of(player.get("/play"))
         cookies = dict(client.cookies)
         process.send_signal(signal.SIGKILL)
