@@ -70,6 +70,9 @@ DEFINITIONS: Mapping[tuple[str, str], Definition] = {
 }
 """Ability and score -> what it is."""
 
+MAJORITIES = (1, 5, 20)
+"""Numbers of people whose most frequent word is a player, where more people answered."""
+
 
 class BesidePeopleSettings(Seeded, StoreFolder, ComparableSettings):
     """Settings of :func:`beside_people`."""

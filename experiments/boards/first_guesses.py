@@ -13,8 +13,16 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import response_positions
-from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, seen_in_part, with_people_drawn
+from shannon_game.experiments.boards.abilities import (
+    MAJORITIES,
+    Asked,
+    Measured,
+    UnitScores,
+    seen_in_part,
+    with_people_drawn,
+)
 from shannon_game.experiments.guesses.accuracy.live import play_positions
+from shannon_game.experiments.guesses.accuracy.majority import majority_of_guesses
 from shannon_game.inference.lm.settings import ModelSettings
 
 
@@ -49,6 +57,15 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
         values[name] = answers["hit"].astype(float)[None]
         if n_cut := int(answers["is_cut"].sum()):
             notes.append(seen_in_part(name, n_cut))
+    here = np.isin(response_positions(study), items)
+    for name in asked.stored([f"majority_{n}" for n in MAJORITIES]):
+        try:
+            found = majority_of_guesses(study, here, [int(name.removeprefix("majority_"))], seed=asked.settings.seed)
+        except InputError:
+            continue  # too few people guessed at one place
+        if found is not None:
+            share = dict(zip(found.context.tolist(), found.by_context[0], strict=True))
+            values[name] = np.array([[share.get(item, np.nan) for item in items.tolist()]])
     place = {item: at for at, item in enumerate(items.tolist())}
     asked_at = response_positions(study)
     answered = np.flatnonzero(np.isin(asked_at, items))
