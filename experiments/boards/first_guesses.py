@@ -35,14 +35,11 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
     document = study["item_document"].to_numpy().astype(str)
     targets = study["target_token"].to_numpy().astype(str)
     # neighbours of one text share its pass
-    items = items[np.lexsort((study["target_start"].to_numpy()[items], document[items]))]
+    items = items[np.lexsort((study["item_position"].to_numpy()[items], document[items]))]
     values: dict[str, FloatArray] = {}
     left_out, notes = {}, []
     for name in asked.stored([str(each) for each in study["model"].to_numpy()] if "model_hit" in study else []):
         values[name] = study["model_hit"].sel(model=name).to_numpy()[items][None]
-    if models:
-        contexts = guess_contexts(study)
-        pairs = [(contexts[item], str(targets[item])) for item in items]
     for name, chosen in models.items():
         if chosen.source == "ngram":
             left_out[name] = "an n-gram model of words guesses no tokens"
@@ -50,6 +47,8 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
         from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm
 
         try:
+            contexts = guess_contexts(study)
+            pairs = [(contexts[item], str(targets[item])) for item in items]
             answers = play_positions(asked.work, load_language_model(chosen), pairs)
         except InputError as problem:
             left_out[name] = str(problem)
