@@ -57,7 +57,7 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
         if n_cut := int(answers["is_cut"].sum()):
             notes.append(seen_in_part(name, n_cut))
     here = np.isin(response_positions(study), items)
-    for name in asked.stored([f"majority_{n}" for n in MAJORITIES]):
+    for name in asked.stored([f"majority_{n}" for n in MAJORITIES[1:]]):
         try:
             found = majority_of_guesses(study, here, [int(name.removeprefix("majority_"))], seed=asked.settings.seed)
         except InputError:
