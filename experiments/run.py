@@ -46,6 +46,7 @@ from shannon_game.experiments.harness.outputs import (
     write_status,
 )
 from shannon_game.experiments.harness.process import Terminated, keep_streams, terminate_as_interrupt
+from shannon_game.experiments.harness.questions import figure_width
 from shannon_game.experiments.harness.registry import EXTRAS, to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -86,6 +87,11 @@ class OutputSettings(Settings):
 
     dpi: Annotated[int, Field(ge=20, le=2400)] = 200
     """Resolution of the PNG figures."""
+    title: bool = False
+    """Draw titles in the saved figures; the report has them as captions."""
+    width: Annotated[str, Field(pattern=r"^\d+(\.\d+)?(cm|in)$")] | None = None
+    """Width of the figures, such as 8.5cm or 17cm for a column or a page of a journal; null for each figure's own, of
+    which it keeps 60% where panels stand beside each other."""
     print: bool = True
     """Print the table to stdout."""
     html: bool = False
@@ -93,6 +99,11 @@ class OutputSettings(Settings):
     bundle: bool = False
     """Also write the folder bundle, and bundle.zip, for a repository: methods, settings, versions, figures as PDF and
     SVG, tables as CSV and LaTeX, checks of anonymity and licence."""
+
+    @property
+    def inches(self) -> float | None:
+        """Width of the figures."""
+        return self.width and float(self.width[:-2]) / (2.54 if self.width.endswith("cm") else 1)
 
 
 class RunSettings(Settings):
@@ -251,7 +262,7 @@ def _run(
             job = replace(job, study=study, settings=settings_with_pseudonyms(job.settings, key))
         prepared = time.perf_counter()
         log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
-        with keep_fits(folder / FITS, job.experiment, of=identity):
+        with keep_fits(folder / FITS, job.experiment, of=identity), figure_width(OutputSettings(**cfg.output).inches):
             result = job.run()
         done = time.perf_counter()
         log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)

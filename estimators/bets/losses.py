@@ -243,7 +243,7 @@ def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
     """Bracket of the mean loss between back-offs, on the answers that all of them give a finite loss.
 
     It says how much hangs on the back-off, and no more: a person's own belief about unnamed words may be
-    outside. Only the back-off "floor" is a bound, from below. `losses` has one value a response for each back-off.
+    outside. Only the back-off "floor" is a bound, from below. `losses` has one value per response for each back-off.
     """
     if not losses:
         raise InputError("is empty; one back-off at least is needed", field="losses")

@@ -44,7 +44,7 @@ def paired_difference(
     Groups are drawn with replacement, each with all its contexts; with :math:`D_g` the sum of the changes in group
     :math:`g` and :math:`n_g` its contexts, a sample's mean is :math:`\sum_g D_g / \sum_g n_g`, and the interval is
     between two quantiles of it with equal tails (the cluster bootstrap; Davison and Hinkley 1997, section 3.8).
-    `before`, `after` and `group` have one value a context.
+    `before`, `after` and `group` have one value per context.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def paired_difference(
     first, second = (np.asarray(values, dtype=np.float64) for values in (before, after))
     labels = np.asarray(group)
     if not (first.ndim == 1 and first.shape == second.shape == labels.shape and first.size):
-        problem = f"have shapes {first.shape}, {second.shape}, {labels.shape}; one value a context each, at least one"
+        problem = f"have shapes {first.shape}, {second.shape}, {labels.shape}; one value per context, at least one"
         raise InputError(problem, field="before, after, group")
     if not np.isfinite(first - second).all():
         raise InputError("hold a value that is not finite", field="before, after")

@@ -61,7 +61,7 @@ class AgreementSpread(Result):
     sd : float
         Standard deviation over people of their mean agreement.
     expected : float
-        The same if all people draw from one distribution a context.
+        The same if all people draw from one distribution per context.
     """
 
     sd: float

@@ -74,7 +74,7 @@ def _own_log_means(estimator: Callable[[ItemTerms], LogMeans], terms: ItemTerms)
     for name in ("value", "se"):
         shape = np.shape(getattr(means, name))
         if shape != terms.n.shape:
-            problem = f"has shape {shape}, should be {terms.n.shape}: one number an item"
+            problem = f"has shape {shape}, should be {terms.n.shape}: one number per item"
             raise InputError(problem, source=source, field=name)
     return means
 

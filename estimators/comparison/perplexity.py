@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal, get_args
 
 import numpy as np
@@ -52,7 +53,7 @@ class PerplexityEstimate(Result):
     reference_loss_nats : float
         L_G, nats per token.
     perplexity, perplexity_lower, perplexity_upper : float
-        exp(gap + L_G) and exp(gap + L_G -+ n_se se), none below 1. The gap is not cut.
+        exp(gap + L_G) and exp(gap + L_G -+ z se), none below 1. The gap is not cut.
     true_loss_nats, true_gap_nats : float
         Exact loss on the reference items and exact gap on the items asked; NaN where probabilities are unknown.
     """
@@ -77,12 +78,12 @@ def estimate_perplexity(
     generator: str | None = None,
     control_only: bool = False,
     uncertainty: Uncertainty = "items",
-    n_se: float = 2.0,
+    interval: float = 0.9,
     reference: Reference = "reference",
 ) -> PerplexityEstimate:
     r"""Perplexity of a player on a comparison study.
 
-    .. math:: \mathrm{PPL} = \exp(\mathrm{gap} + L_G), \quad \exp(\mathrm{gap} + L_G \pm n_{se}\, \mathrm{se})
+    .. math:: \mathrm{PPL} = \exp(\mathrm{gap} + L_G), \quad \exp(\mathrm{gap} + L_G \pm z\, \mathrm{se})
 
     Parameters
     ----------
@@ -97,8 +98,8 @@ def estimate_perplexity(
     uncertainty : {"items", "samples"}
         Standard error of the interval: source (i), the bars of the paper's figures, which contains source (ii), or
         (ii).
-    n_se : float
-        Half-width of the interval in standard errors.
+    interval : float
+        Probability inside the interval, which is normal: its z is 1.645 for 0.9, 2 for the paper's bars of 0.954.
     reference : {"reference", "asked"}
         Items over which L_G (and the true loss) is averaged. ``naive`` estimates the loss itself, of the items asked.
 
@@ -113,7 +114,7 @@ def estimate_perplexity(
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
     if reference not in get_args(Reference):
         raise unknown_choice("reference", reference, get_args(Reference))
-    check_numbers({"n_se": n_se}, at_least=0)
+    check_numbers({"interval": interval}, above=0, below=1)
     control = control_model(study, generator, control_only=control_only)
     gap = _gap(study, player, rounding, estimator, control)
     asked = np.isin(study["item"].values, gap.item)
@@ -121,7 +122,9 @@ def estimate_perplexity(
     gap = replace(gap, item=item_labels(study)[by_label][asked[by_label]])
     where = _reference_items(study, "asked" if estimator == "naive" else reference, asked)
     base = true_loss(study, control, where)
-    half_width = n_se * (gap.se_items_nats if uncertainty == "items" else gap.se_samples_nats)
+    half_width = NormalDist().inv_cdf((1 + interval) / 2) * (
+        gap.se_items_nats if uncertainty == "items" else gap.se_samples_nats
+    )
     loss = gap.gap_nats + base
     return PerplexityEstimate(
         player=player,

@@ -56,7 +56,7 @@ def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatA
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
-        problem = f"have shapes {a.shape} and {b.shape}, should have one number a pair each"
+        problem = f"have shapes {a.shape} and {b.shape}, should have one number per pair"
         raise InputError(problem, field="first, second")
     for name, values in (("first", a), ("second", b)):
         bad = ~np.isnan(values) & ~((values > 0) & (values < 1))
@@ -80,7 +80,7 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
     said, believed = np.asarray(said_nats, dtype=float), np.asarray(believed_nats, dtype=float)
     items = np.asarray(item)
     if not said.shape == believed.shape == items.shape or said.ndim != 1:
-        problem = f"have shapes {said.shape}, {believed.shape} and {items.shape}, should have one value a pair each"
+        problem = f"have shapes {said.shape}, {believed.shape} and {items.shape}, should have one value per pair"
         raise InputError(problem, field="said_nats, believed_nats, item")
     for name, values in (("said_nats", said), ("believed_nats", believed)):
         if np.isinf(values).any():

@@ -72,7 +72,7 @@ def t_half_width(se: float, freedom: int, interval: float = 0.9) -> float:
     return float(se * stdtrit(freedom, (1 + interval) / 2)) if freedom > 0 else np.nan
 
 
-def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
+def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9) -> tuple[FloatArray, FloatArray]:
     r"""Wilson's (1927) score interval of a share, never outside [0, 1] and never empty.
 
     .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4 n^2}}{1 + z^2 / n}
@@ -81,7 +81,7 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     --------
     >>> lower, upper = guesses.wilson_interval(8, 20)
     >>> round(float(lower), 3), round(float(upper), 3)
-    (0.219, 0.613)
+    (0.242, 0.581)
     """
     hits, total = np.asarray(n_hits, dtype=float), np.asarray(n, dtype=float)
     if not ((hits >= 0) & (hits <= total) & (total > 0)).all():
@@ -143,7 +143,7 @@ def crossed_mean(
 ) -> CrossedMean:
     """Mean of finite values, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
 
-    `values`, `participant` and `item` have one value a response.
+    `values`, `participant` and `item` have one value per response.
 
     Examples
     --------

@@ -140,7 +140,7 @@ def _checked(
 ) -> tuple[FloatArray, NDArray[np.int64]]:
     ranks = np.asarray(rank, dtype=float)
     if ranks.ndim != 1 or not ranks.size:
-        raise InputError(f"has shape {ranks.shape}; one rank a word, and at least one, is needed", field="rank")
+        raise InputError(f"has shape {ranks.shape}; one rank per word, and at least one, is needed", field="rank")
     found = np.isfinite(ranks)
     if np.isnan(ranks).any() or np.isneginf(ranks).any():
         raise InputError("has a value that is no rank: whole numbers from 1, inf where it was not found", field="rank")

@@ -36,7 +36,7 @@ _ALL = 1e3
 # share of the mean square, below which a residual is rounding, and of the variance without effects, below which the
 # search does not find the variances
 _EXACT, _SEARCHED = 1e-12, 4e-6
-# numbers of values a word, up to which each keeps a matrix of the readers' size
+# numbers of values per word, up to which each keeps a matrix of the readers' size
 _COUNTS = 256
 
 

@@ -127,7 +127,7 @@ ESTIMATES = Schema(
 def validate_estimates_study(study: Dataset) -> Dataset:
     """Check a study of estimates and return it.
 
-    The dimension is ``source``: one estimate a study (and group).
+    The dimension is ``source``: one estimate per study (and group).
 
     {variables}
 

@@ -71,7 +71,7 @@ def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
 
 
 def participant_accuracy(
-    correct: ArrayLike, participant: ArrayLike, *, probability: float = 0.95
+    correct: ArrayLike, participant: ArrayLike, *, probability: float = 0.9
 ) -> ParticipantAccuracy:
     """Accuracy of every participant with Wilson's interval, from one value a guess: `correct`, `participant`.
 
@@ -80,8 +80,8 @@ def participant_accuracy(
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> guesses.participant_accuracy(correct, who).summary().round(2)
       participant  n_guesses  n_hits  accuracy  lower  upper
-    0         Ann          3       2      0.67   0.21   0.94
-    1          Bo          3       1      0.33   0.06   0.79
+    0         Ann          3       2      0.67   0.25   0.92
+    1          Bo          3       1      0.33   0.08   0.75
     """
     right, who = checked_columns(correct, participant=participant)
     name, code = np.unique(who, return_inverse=True)
@@ -98,7 +98,7 @@ def pooled_accuracy(
     *,
     rng: np.random.Generator,
     n_replicates: int = 2000,
-    probability: float = 0.95,
+    probability: float = 0.9,
 ) -> PooledAccuracy:
     """Accuracy over all guesses, with Wilson's interval and one that resamples participants and documents.
 
@@ -112,7 +112,7 @@ def pooled_accuracy(
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
     >>> found.accuracy, round(found.wilson_lower, 2), round(found.lower, 2), round(found.upper, 2)
-    (0.5, 0.19, 0.0, 1.0)
+    (0.5, 0.22, 0.0, 1.0)
     """
     right, who, where = checked_columns(correct, participant=participant, document=document)
     n, hits = right.size, float(right.sum())

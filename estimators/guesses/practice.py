@@ -50,7 +50,7 @@ def practice_curve(
     starts: Sequence[int],
     rng: np.random.Generator,
     n_replicates: int = 1000,
-    probability: float = 0.95,
+    probability: float = 0.9,
 ) -> PracticeCurve:
     """Accuracy as participants go on, by the guesses that each had given before, raw and relative to their own.
 

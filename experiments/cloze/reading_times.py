@@ -31,11 +31,13 @@ from shannon_game.estimators.layout import item_positions
 from shannon_game.estimators.messages import Ask, Set
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.cloze.figures import label
+from shannon_game.experiments.cloze.reading_regions import region_means, regions_figure
 from shannon_game.experiments.cloze.reading_words import (
     GivenTable,
     TextWords,
     Times,
     TimesColumns,
+    TimesFile,
     joined,
     own_times,
     scored_words,
@@ -53,12 +55,12 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.experiments.studies.table_file import TableFile
 from shannon_game.inference.settings import Names, Positive, Probability
 
 PEOPLE = "people"
 CONTROLS = "controls alone"
-_UNITS = {"ms": "ms per nat", "log": "ln ms per nat"}
+_TIMES = {"ms": "ms", "log": "ln ms"}
+_UNITS = {scale: f"{unit} per nat" for scale, unit in _TIMES.items()}
 _LENGTH, _PLACE = "letters", "place in the text"
 # pairs of players that the report compares in words
 _PAIRS = 3
@@ -95,7 +97,7 @@ class ReadingTimesSettings(ClozeSettings):
     times: GivenTable | None = None
     """Table (CSV, TSV, Parquet, JSON, results of PCIbex, or a folder with one file per participant) with a row per
     reading time, or a row per word; null: the times that came with the study (of norms)."""
-    file: TableFile = TableFile()
+    file: TimesFile = TimesFile()
     """How it stands in its file, and which rows of it are read, such as {where: {Controller name: DashedSentence}}."""
     columns: TimesColumns = TimesColumns()
     """Names of its columns."""
@@ -182,12 +184,16 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
         # words of the study come first
         items.insert(0, "item", [*context_labels(study), *[""] * (len(items) - study.sizes["item"])])
     title = str(study.attrs.get("name", ""))
+    by_region = {"regions": region_means(words, times, settings.interval)} if "condition" in times.rows else {}
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(
             ReadingTimesRow.variables(table, "row") | table_variables(items.add_prefix("word_"), "word")
         ),
-        figures={"reading_times": reading_times_figure(slopes, settings.scale, title, settings.interval)},
+        figures={
+            "reading_times": reading_times_figure(slopes, settings.scale, title, settings.interval),
+            **{name: regions_figure(its, list(data.own), title, settings.interval) for name, its in by_region.items()},
+        },
         text=_summary(table, gains, settings, data),
         warnings=(
             *warnings,
@@ -195,7 +201,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
             *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n),
             *_doubts(data, fits),
         ),
-        tables={"items": items, "slopes": slopes, "gains": gains},
+        tables={"items": items, "slopes": slopes, "gains": gains, **by_region},
     )
 
 
@@ -365,8 +371,8 @@ def _doubts(data: RegressionData, fits: Mapping[str, ClusteredRegression | Mixed
 def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSettings, data: RegressionData) -> str:
     number = ".1f" if settings.scale == "ms" else ".4f"
     line = (
-        f"**With surprisal from {{label}}, reading slows by {{slope:{number}}} {_UNITS[settings.scale]} "
-        f"[{{slope_lower:{number}}}, {{slope_upper:{number}}}]** ({{n_times:,}} times of {{n_words:,}} words); a "
+        f"**A nat of surprisal from {{label}} changes a word's time by {{slope:+{number}}} {_TIMES[settings.scale]} "
+        f"[{{slope_lower:+{number}}}, {{slope_upper:+{number}}}]** ({{n_times:,}} times of {{n_words:,}} words); a "
         "held-out time is predicted better by {gain_nats:.4f} nats [{gain_lower:.4f}, {gain_upper:.4f}]."
     )
     between = gains[gains["other"] != CONTROLS].head(_PAIRS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,17 @@ GivenTable = UserPath | InstanceOf[pd.DataFrame]
 """A file, or in Python a DataFrame."""
 
 
+class TimesFile(TableFile):
+    """How the table of times stands in its file."""
+
+    place: ClassVar[str] = "experiment.file"
+
+
 class TimesColumns(Settings):
     """Names of the columns of the table of times."""
 
-    text_id: Text = "text_id"
-    """The text or sentence, as the study calls it."""
+    text_id: Text | tuple[Text, ...] = "text_id"
+    """The text or sentence, as the study calls it; several columns, such as [item, condition], name it together."""
     word_num: Text | None = "word_num"
     """The word's number in it, as in the study; null: words are found by themselves (columns.word)."""
     word: Text | None = None
@@ -43,6 +49,10 @@ class TimesColumns(Settings):
     """Reading time in milliseconds."""
     participant: Text | None = None
     """Who read: gives a mixed-effects regression; null: times are means over readers."""
+    condition: Text | None = None
+    """Condition of the experiment: adds ``regions.csv`` and a figure of times and surprisal by region and condition."""
+    region: Text | None = None
+    """Region of the sentence; null: the word's number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,14 +165,16 @@ def table_times(
     how: TableFile | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Rows of the user's table, its controls and its notes; `has_ids`: the study names its contexts."""
-    named = {name: getattr(columns, name) for name in ("text_id", "word_num", "word", "time")}
+    ids = (columns.text_id,) if isinstance(columns.text_id, str) else columns.text_id
+    given_names = ("word_num", "word", "time", "condition", "region")
+    named = {"text_id": ids[0], **{name: getattr(columns, name) for name in given_names}}
     if columns.context_id:
         named = {"context_id": columns.context_id, "time": columns.time, "word": columns.word}
     elif not columns.word_num and not columns.word:
         problem = f"is {word(None)}, and so is columns.word; one of them says which word of the text was read"
         raise InputError(problem, field=Set("experiment.columns.word_num"))
     named = {what: name for what, name in named.items() if name}
-    others = [*controls, *([columns.participant] if columns.participant else [])]
+    others = [*controls, *([columns.participant] if columns.participant else []), *ids[1:]]
     # means over readers may be the same in two places
     once = columns.participant is not None
     table = _read(given, "times", "reading time", [*named.values(), *others], how, once=once)
@@ -176,7 +188,7 @@ def table_times(
         )
     time = table.numbers(columns.time, empty=True)
     table.refuse(time < 0, columns.time, "should be above 0", objects([f"{value:g}" for value in time.tolist()]))
-    rows = pd.DataFrame({"time": time, "text": table.ids(columns.context_id or columns.text_id)})
+    rows = pd.DataFrame({"time": time, "text": table.joined_ids([columns.context_id] if columns.context_id else ids)})
     if columns.context_id:
         rows["number"] = 1
     elif columns.word_num:
@@ -185,6 +197,10 @@ def table_times(
         rows["word"] = table.texts(columns.word)
     if columns.participant:
         rows["reader"] = table.ids(columns.participant)
+    if columns.condition:
+        rows["condition"] = table.filled(columns.condition)
+    if columns.region:
+        rows["region"] = table.filled(columns.region)
     values = pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
     return rows, values, tuple(f"{note.text}: {note.count:,}" if note.count else note.text for note in table.notes)
 

@@ -38,8 +38,8 @@ ONE_KEY = 0.9
 FAR = 3.5
 """Distance from the other sessions' median, in robust standard deviations."""
 _FEWEST_OTHERS = 5
-# of a normal distribution: standard deviation over median absolute deviation, and the quantile of 95%
-_OF_MAD, _Z90 = 1.4826, 1.6449
+# of a normal distribution: standard deviation over median absolute deviation
+_OF_MAD = 1.4826
 
 _KEPT: WeakKeyDictionary[Collection, Look] = WeakKeyDictionary()
 
@@ -117,7 +117,7 @@ def running_estimate(transaction: Transaction, collection: Collection) -> Perple
     settings = CollectedSettings(collection=str(collection.study_id), pilot=collection.settings.pilot)
     try:
         study = collected_comparisons(collected_answers(transaction, settings), None)
-        return estimate_perplexity(study, HUMAN, n_se=_Z90, reference="asked")
+        return estimate_perplexity(study, HUMAN, reference="asked")
     except InputError:
         return None
 

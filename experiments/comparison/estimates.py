@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from shannon_game.estimators.comparison import (
     ESTIMATORS,
@@ -30,7 +30,7 @@ from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.registry import own_function
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
-from shannon_game.inference.settings import Count, Group, Names
+from shannon_game.inference.settings import Count, Group, Names, Probability
 
 XLABEL = "perplexity per token"
 R = TypeVar("R", bound="EstimateRow")
@@ -49,8 +49,8 @@ class EstimatorSettings(Group):
     itself can stand for the estimator."""
     uncertainty: Literal["items", "samples"] = "items"
     """What the bars cover: the spread over items, or that over the responses of an item."""
-    n_se: Annotated[float, Field(ge=0)] = 2
-    """Half-width of the bars in standard errors."""
+    interval: Probability = 0.9
+    """Probability inside the bars, which are normal: 0.954 for two standard errors, as in the paper."""
     reference: Literal["reference", "asked"] = "reference"
     """Items over which L_G is averaged: the study's reference items, or those of the estimate."""
 
@@ -254,7 +254,7 @@ def estimate(settings: EstimateSettings, study: xr.Dataset, player: str, scheme:
         generator=settings.generator.name,
         control_only=settings.generator.control_only,
         uncertainty=settings.estimator.uncertainty,
-        n_se=settings.estimator.n_se,
+        interval=settings.estimator.interval,
         reference=settings.estimator.reference,
     )
 
@@ -301,4 +301,4 @@ def grey_roundings(axes: Axes) -> None:
 def bars_label(estimator: EstimatorSettings | None, what: str = "estimate") -> str:
     """Say in a legend what the bars of an estimate cover."""
     estimator = estimator or EstimatorSettings()
-    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} s.e. over {estimator.uncertainty}"
+    return f"{what}, {estimator.interval:.0%} interval over {estimator.uncertainty}"

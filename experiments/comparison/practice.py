@@ -15,7 +15,7 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.marks import mark, named, number_ticks
-from shannon_game.experiments.harness.questions import one_panel
+from shannon_game.experiments.harness.questions import INTERVAL_SE, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
@@ -174,7 +174,16 @@ def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Fig
         shown = ((by_person, "black", "minus the person's mean"), (by_question, "#D55E00", "and the question's"))
         for values, colour, name in shown:
             means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
-            axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
+            axes.errorbar(
+                middle,
+                means,
+                yerr=INTERVAL_SE * errors,
+                fmt="o-",
+                markersize=3.5,
+                linewidth=1,
+                color=colour,
+                label=name,
+            )
         axes.axhline(0, color="0.55", linewidth=0.8)
         axes.set_xscale("log", base=2)
         powers = 2.0 ** np.arange(25)
@@ -182,7 +191,6 @@ def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Fig
         axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the text's token, nats")
         named(
             fig,
-            [mark(name, colour, "o", line="-") for _, colour, name in shown]
-            + [mark("bar: \N{PLUS-MINUS SIGN} 1 s.e.")],
+            [mark(name, colour, "o", line="-") for _, colour, name in shown] + [mark("bar: 90% interval")],
         )
     return fig

@@ -21,6 +21,7 @@ from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import half_width
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count
@@ -153,7 +154,7 @@ def summary(table: pd.DataFrame) -> str:
 
 @styled
 def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
-    """Draw mean gaps with two standard errors, a panel a factor, a colour a player; crosses are exact gaps."""
+    """Draw mean gaps with 90% intervals, a panel a factor, a colour per player; crosses are exact gaps."""
     palette = player_colours(list(dict.fromkeys(table["player"])))
     factors = list(dict.fromkeys(table["factor"]))
     heights = [table.loc[table["factor"] == factor, "level"].nunique() for factor in factors]
@@ -167,7 +168,7 @@ def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
         series = []
         for (player, colour), offset in zip(palette.items(), offsets, strict=True):
             mine = own[own["player"] == player].set_index("level")
-            gap, wide = mine["gap_nats"], 2 * mine["se_items_nats"].fillna(0)
+            gap, wide = mine["gap_nats"], half_width(mine["se_items_nats"])
             ends = {f"{player} gap": gap, f"{player} low": gap - wide, f"{player} high": gap + wide}
             rows = rows.join(pd.DataFrame(ends | {f"{player} true": mine["true_gap_nats"]}))
             look = {"colour": colour, "offset": offset, "size": 4, "capsize": 2}
@@ -178,6 +179,6 @@ def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
         light_grid(axes, "x")
     panels[-1].set_xlabel("loss minus the generator's, nats")
     titled(fig, "On which tokens do people and models lose?", f"{study_name}; in brackets: items")
-    bar, exact = mark("mean \N{PLUS-MINUS SIGN} 2 s.e. over items", marker="o", line="-"), mark("exact", marker="x")
+    bar, exact = mark("mean, 90% interval over items", marker="o", line="-"), mark("exact", marker="x")
     named(fig, [mark(player_label(player), colour, "o") for player, colour in palette.items()] + [bar, exact], 2)
     return fig

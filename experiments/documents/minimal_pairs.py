@@ -46,7 +46,7 @@ class MinimalPairsRow(column.Row):
 class MinimalPairsSettings(ScoringSettings):
     """Settings of :func:`minimal_pairs`."""
 
-    interval: Probability = 0.95
+    interval: Probability = 0.9
     """Probability inside the intervals."""
 
 

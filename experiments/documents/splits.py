@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shannon_game.experiments.harness.questions import INTERVAL_SE
 from shannon_game.experiments.harness.settings import rows_of
 
 SPLIT_COLUMNS = (
@@ -16,8 +17,6 @@ SPLIT_COLUMNS = (
     *("accuracy_difference", "accuracy_lower", "accuracy_upper"),
 )
 """``split`` minus ``other``; a negative difference of losses says that ``split`` is easier."""
-
-_N_SE = 2.0
 
 
 def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
@@ -34,10 +33,12 @@ def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
             se = float(np.hypot(one.loss_se_nats, other.loss_se_nats))
             accuracy = one.top1_accuracy - other.top1_accuracy
             # bounds of the table are so many standard errors away
-            accuracy_se = np.hypot(*((row.top1_accuracy - row.top1_accuracy_lower) / _N_SE for row in (one, other)))
+            accuracy_se = np.hypot(
+                *((row.top1_accuracy - row.top1_accuracy_lower) / INTERVAL_SE for row in (one, other))
+            )
             easier = NormalDist().cdf(-loss / se) if se > 0 else float("nan")
-            losses = (loss, se, loss - _N_SE * se, loss + _N_SE * se, easier)
-            accuracies = (accuracy, accuracy - _N_SE * accuracy_se, accuracy + _N_SE * accuracy_se)
+            losses = (loss, se, loss - INTERVAL_SE * se, loss + INTERVAL_SE * se, easier)
+            accuracies = (accuracy, accuracy - INTERVAL_SE * accuracy_se, accuracy + INTERVAL_SE * accuracy_se)
             rows.append((model, one.split, other.split, *losses, *accuracies))
     return pd.DataFrame(rows, columns=list(SPLIT_COLUMNS))
 
@@ -49,4 +50,4 @@ def split_summary(contrasts: pd.DataFrame) -> str:
         f"{row.upper:+.3f}]"
         for row in rows_of(contrasts)
     )
-    return f" Between splits, with two standard errors: {said}." if said else ""
+    return f" Between splits, with 90% intervals: {said}." if said else ""

@@ -46,6 +46,7 @@ from shannon_game.experiments.harness.language_models import (
 )
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import INTERVAL_SE
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.text_models import EndpointSettings
@@ -70,7 +71,7 @@ PANELS = {
 
 
 class SurprisalRow(column.Row):
-    """One model and split; ends of intervals are two standard errors over documents away."""
+    """One model and split; intervals are normal ones of 90% over documents."""
 
     model: str = column.key("model", players=True)
     split: str = column.key("split of the texts")
@@ -110,7 +111,7 @@ _SUMS = {
 _EVERYTHING = "every split"
 _CHAT = "experiment.chat"
 # standard errors from the estimate to its bounds
-_BOUNDS = {"_lower": -2.0, "_upper": 2.0}
+_BOUNDS = {"_lower": -INTERVAL_SE, "_upper": INTERVAL_SE}
 
 
 class ScoringSettings(EndpointSettings):
@@ -474,7 +475,7 @@ def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: Surpri
     )
     starts = "; ".join(f"{its.bos} under {name}" for name, its in scored.items())
     costs = "".join(f" {its.said}" for its in scored.values() if its.said)
-    bounds = "Bounds in the table are two standard errors over documents."
+    bounds = "Intervals in the table are of 90%, over documents."
     return f"**The loss is {said}.** Before each text stands {starts}. {compare} {bounds} {work.said()}{costs}"
 
 
@@ -486,7 +487,7 @@ def _of_model(row: Any) -> str:
 
 @styled
 def loss_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
-    """Both perplexities and the top-1 accuracy of every model and split, with bars of two standard errors."""
+    """Both perplexities and the top-1 accuracy of every model and split, with 90% intervals."""
     one_split = len(set(table["split"])) == 1
     labels = [
         player_label(model) + ("" if one_split else f", {split}")
@@ -507,5 +508,5 @@ def loss_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
             figures.log_perplexity_axis(axes, "x", *ends, least=3)
         else:
             light_grid(axes, "x")
-    titled(fig, f"Language models on {title} (bars: two standard errors over documents)", size=10)
+    titled(fig, f"Language models on {title} (bars: 90% over documents)", size=10)
     return fig

@@ -208,12 +208,10 @@ def _say_and_leave(text: str) -> None:
     sys.exit(0)
 
 
-def _long_form(arguments: Sequence[str]) -> list[str]:
-    """Read ``shannon-game collect`` as ``shannon-game +exp=collect``: a first word that names an experiment."""
-    first = arguments[0] if arguments else ""
-    if first.isidentifier() and files("shannon_game.conf").joinpath("exp", f"{first}.yaml").is_file():
-        return [f"+exp={first}", *arguments[1:]]
-    return list(arguments)
+def _long_form(text: str) -> str:
+    """Read ``collect``, the name of an experiment, as ``+exp=collect``."""
+    named = text.isidentifier() and files("shannon_game.conf").joinpath("exp", f"{text}.yaml").is_file()
+    return f"+exp={text}" if named else text
 
 
 def models_by_path(arguments: Sequence[str]) -> list[str]:
@@ -288,12 +286,14 @@ def _check_files(folder: str | None, overrides: Iterable[str]) -> None:
 
 def check_arguments(arguments: Sequence[str]) -> list[str]:
     """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it."""
-    arguments = models_by_path(_long_form(arguments))
+    arguments = models_by_path(arguments)
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")
     # settings on both sides of a flag, which Hydra's own parser refuses
     options = get_args_parser().parse_intermixed_args(list(arguments))
-    arguments = [*(text for text in arguments if text not in options.overrides), *options.overrides]
+    flags = [text for text in arguments if text not in options.overrides]
+    options.overrides = [_long_form(text) for text in options.overrides]
+    arguments = [*flags, *options.overrides]
     refuse_keys(options.overrides)
     asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
     if options.help and asked:

@@ -18,7 +18,8 @@ from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.layout import HUMAN
-from shannon_game.experiments.harness.marks import arms, light_grid, mark, number_ticks
+from shannon_game.experiments.harness.marks import arms, light_grid, mark, number_ticks, shown_title
+from shannon_game.experiments.harness.questions import GIVEN_WIDTH
 
 STYLE = {
     "font.size": 10,
@@ -54,6 +55,8 @@ _KNOWN = {
 }
 _LABELS = {"human": "humans", "14M": "14M model", "gpt2-small": "GPT-2 small", "gpt2-medium": "GPT-2 medium"}
 _GROUP_GAP = 0.45
+# share of a figure's own width that a narrower one keeps
+_LEAST_WIDTH = 0.6
 # letters of a row's label, in a line
 _LABEL = 24
 _TICK_STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 6, 7, 8))
@@ -74,12 +77,15 @@ class _ShownFigure(Figure):
 def png_of(figure: Figure) -> bytes:
     """Draw a figure as a notebook shows it."""
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=100, bbox_inches="tight")
+    with shown_title(figure):
+        figure.savefig(stream, format="png", dpi=100, bbox_inches="tight")
     return stream.getvalue()
 
 
 def new_figure(width: float, height: float) -> Figure:
     """Empty figure in the house style, in inches; no pyplot, so nothing is kept in global state."""
+    # panels beside each other need room
+    width = max(GIVEN_WIDTH.get() or width, width * _LEAST_WIDTH)
     with mpl.rc_context(STYLE):
         return _ShownFigure(figsize=(width, height), layout="constrained")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from textwrap import fill, wrap
 from typing import Any, Literal
 
@@ -28,13 +29,31 @@ _STUDIES = {
 
 
 def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 11) -> None:
-    """Put the title of a whole figure at its left: what it shows, and below it of which study or models."""
+    """Title a whole figure at its left: what it shows, and below it of which study or models.
+
+    A paper has captions instead: unless it is asked for (:func:`shown_title`), the title is kept but not drawn.
+    """
     # about 12 letters an inch
     room = int(12 * figure.bbox.width / figure.get_dpi())
     study, semicolon, rest = about.partition(";")
     about = (_STUDIES.get(study, study) + semicolon + rest).removeprefix(";")
     lines = [line for part in (text, about) if part for line in wrap(part, room)]
-    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=size)
+    title = figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=size)
+    if isinstance(figure, Figure):
+        title.set(visible=False, in_layout=False)
+
+
+@contextmanager
+def shown_title(figure: Figure, *, shown: bool = True) -> Iterator[None]:
+    """Draw the title of a figure inside the block."""
+    title = figure._suptitle  # type: ignore[attr-defined]
+    if title is not None and shown:
+        title.set(visible=True, in_layout=True)
+    try:
+        yield
+    finally:
+        if title is not None and shown:
+            title.set(visible=False, in_layout=False)
 
 
 def mark(

@@ -226,7 +226,7 @@ def write_outputs(
         write(staging / name)
     figures = staging / "figures"
     figures.mkdir()
-    save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
+    save_figures(figures, result.figures, dpi=int(cfg.output.dpi), title=bool(cfg.output.title))
     overrides = () if status is None else status.overrides
     text = report(cfg, study, result, config_hash(cfg), settings=settings, overrides=overrides, timings=timings or {})
     (staging / "report.md").write_text(text, encoding="utf-8")

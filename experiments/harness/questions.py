@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+GIVEN_WIDTH: ContextVar[float | None] = ContextVar("GIVEN_WIDTH", default=None)
+"""Inches that every figure is wide; none for its own width."""
+
+
+INTERVAL_SE = NormalDist().inv_cdf(0.95)
+"""Standard errors on either side of an estimate: a normal interval of 90%, as all questions have by default."""
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -29,9 +38,24 @@ def listed(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def half_width(se: pd.Series[float], interval: float) -> pd.Series[float]:
+def half_width(se: pd.Series[float], interval: float = 0.9) -> pd.Series[float]:
     """Half of a normal interval; none where there is no standard error."""
     return NormalDist().inv_cdf((1 + interval) / 2) * se.fillna(0)
+
+
+def normal_interval(value: float, se: float, digits: int) -> str:
+    """Interval of 90% in words, as in ``[0.61, 0.64]``."""
+    return f"[{value - INTERVAL_SE * se:.{digits}f}, {value + INTERVAL_SE * se:.{digits}f}]"
+
+
+@contextmanager
+def figure_width(inches: float | None) -> Iterator[None]:
+    """Give every figure that is made inside the block a width, such as that of a journal's column."""
+    token = GIVEN_WIDTH.set(inches)
+    try:
+        yield
+    finally:
+        GIVEN_WIDTH.reset(token)
 
 
 @contextmanager

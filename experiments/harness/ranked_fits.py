@@ -52,7 +52,7 @@ def ranked_fits(model: SbcModel, settings: RankedSettings, sampler: SamplerSetti
 
 
 def by_quantity(ranks: pd.DataFrame) -> tuple[list[str], dict[str, Any]]:
-    """Quantities, and variables of a file of results: one value a quantity and fit."""
+    """Quantities, and variables of a file of results: one value per quantity and fit."""
     names = list(dict.fromkeys(ranks["quantity"]))
     columns = ("rank", "truth", "posterior_mean", "posterior_sd", "ess", "r_hat")
     return names, {

@@ -47,7 +47,7 @@ def report(
         body=result.body,
         table="" if result.body is not None else "\n\n".join(table_sections(result)),
         tables=[f"`{key}.csv` ({counted(len(table), 'row')})" for key, table in result.tables.items()],
-        figures=list(result.figures),
+        figures={key: " ".join(figure.get_suptitle().split()) for key, figure in result.figures.items()},
         study=name,
         digest=study.attrs.get("data_sha256"),
         overrides=overrides,
@@ -79,14 +79,26 @@ _METADATA: Mapping[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pd
 
 
 def save_figures(
-    folder: Path, figures: Mapping[str, Figure], *, dpi: float | str = "figure", kinds: Sequence[str] = ("png", "svg")
+    folder: Path,
+    figures: Mapping[str, Figure],
+    *,
+    dpi: float | str = "figure",
+    title: bool = False,
+    kinds: Sequence[str] = ("png", "svg"),
 ) -> None:
     """Save every figure in some formats; the same figure gives the same bytes, and texts can be edited."""
-    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
+    # half a second that a skipped job does not need
+    import matplotlib as mpl  # noqa: PLC0415
+
+    from shannon_game.experiments.harness.marks import shown_title  # noqa: PLC0415
 
     # ids of SVG elements are random and the date is now, unless told otherwise
     with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
         for name, figure in figures.items():
-            for kind in kinds:
-                path = folder / f"{name}.{kind}"
-                figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=_METADATA[kind])
+            about = {"Title": " ".join(figure.get_suptitle().split()) or name}
+            with shown_title(figure, shown=title):
+                for kind in kinds:
+                    path = folder / f"{name}.{kind}"
+                    figure.savefig(
+                        path, dpi=dpi, bbox_inches="tight", pad_inches=0.042, metadata=_METADATA[kind] | about
+                    )

@@ -222,7 +222,7 @@ def _answer(
 ) -> ExperimentResult:
     """Answer a question about a study of its kind: the one place through which every answer goes."""
     result = function(study, settings)
-    declared = {one.name for one in row.columns if not one.optional} if row else set()
+    declared = {one.name for one in row.columns if not (one.optional or one.family)} if row else set()
     return replace(result, row=row) if result.row is None and declared <= set(result.table) else result
 
 

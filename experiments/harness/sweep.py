@@ -170,7 +170,7 @@ def write_summary(folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: in
             caption = "; ".join(each for each in (title, view.constants, view.notes) if each)
             (staging / "summary.tex").write_text(latex_table(view.table, caption=caption), encoding="utf-8")
         if figure is not None:
-            save_figures(staging, {"summary": figure}, dpi=dpi)
+            save_figures(staging, {"summary": figure}, dpi=dpi, title=True)
         page = fill(
             "sweep.md",
             title=title,

@@ -1,4 +1,4 @@
-"""The figure of a sweep: the estimate against the swept settings, one colour a player."""
+"""The figure of a sweep: the estimate against the swept settings, one colour per player."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _name_panel(
 
 @styled
 def draw_sweep(table: pd.DataFrame, declared: Sequence[Column], title: str, about: str = "") -> Figure | None:
-    """Draw the headline of declared rows against what was swept, a colour a player, with the truth where known."""
+    """Draw the headline of declared rows against what was swept, a colour per player, with the truth where known."""
     columns = columns_in(table, declared)
     main = headline_of(columns)
     if main is None or not np.isfinite(table[main.name].astype(float)).any():

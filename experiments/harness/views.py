@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.experiments.harness.questions import INTERVAL_SE
 from shannon_game.experiments.harness.rows import Column, columns_in
 from shannon_game.experiments.harness.tables import cell_text
 
@@ -89,7 +90,7 @@ def for_readers(table: pd.DataFrame, declared: Sequence[Column]) -> View:
 
 
 def with_interval(table: pd.DataFrame, columns: Sequence[Column], one: Column, digits: int = 5) -> list[str]:
-    """Cells of an estimate with its interval, or else its standard error; alone where it is exact."""
+    """Cells of an estimate with its interval, or else that of its standard error; alone where it is exact."""
     ends = [parts_of(columns, one, role)[:1] for role in ("lower", "upper")]
     error = parts_of(columns, one, "se")
     cells = []
@@ -98,9 +99,9 @@ def with_interval(table: pd.DataFrame, columns: Sequence[Column], one: Column, d
         if all(ends):
             low, high = (short(table[end.name].iloc[at], digits) for (end,) in ends)
             cells.append(f"{value} [{low}, {high}]" if (low or high) and not low == high == value else value)
-        elif len(error) == 1:
-            width = short(table[error[0].name].iloc[at], 2)
-            cells.append(f"{value} \N{PLUS-MINUS SIGN} {width}" if width else value)
+        elif len(error) == 1 and (half := INTERVAL_SE * table[error[0].name].iloc[at]) > 0:
+            middle = float(table[one.name].iloc[at])
+            cells.append(f"{value} [{short(middle - half, digits)}, {short(middle + half, digits)}]")
         else:
             cells.append(value)
     return cells
@@ -146,14 +147,14 @@ def swept(table: pd.DataFrame, columns: Sequence[Column], settings: Sequence[str
 
 
 def ends_of(table: pd.DataFrame, columns: Sequence[Column], main: Column) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Ends of the bar of an estimate: of its interval, or else a standard error below and above."""
+    """Ends of the bar of an estimate: of its interval, or else of that of its standard error."""
     value = table[main.name].to_numpy(dtype=float)
     ends = [parts_of(columns, main, role)[:1] for role in ("lower", "upper")]
     if all(ends):
         return table[ends[0][0].name].to_numpy(dtype=float), table[ends[1][0].name].to_numpy(dtype=float)
     errors = parts_of(columns, main, "se")
     width = np.nan_to_num(table[errors[0].name].to_numpy(dtype=float)) if len(errors) == 1 else 0.0
-    return value - width, value + width
+    return value - INTERVAL_SE * width, value + INTERVAL_SE * width
 
 
 def spread_key(table: pd.DataFrame, columns: Sequence[Column]) -> Column | None:

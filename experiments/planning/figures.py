@@ -38,7 +38,7 @@ COVERS_TOO_LITTLE = 0.1
 
 @styled
 def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
-    """Width of the interval against minutes of people's time, one line a game through its cheapest designs."""
+    """Width of the interval against minutes of people's time, one line per game through its cheapest designs."""
     share = table["game"].isin(SHARE_GAMES)
     parts = [(part, unit) for part, unit in ((table[~share], "nats"), (table[share], "share")) if len(part)]
     fig = new_figure(4.5, 0.9 + 3.0 * len(parts))

@@ -273,6 +273,15 @@ class Table:
             self.refuse(found == "", column, "should be a name", found)
         return found
 
+    def joined_ids(self, columns: Sequence[str]) -> NDArray[np.object_]:
+        """Names that columns give together, with a point between them, as in ``12.plausible``."""
+        parts = [self.ids(column).tolist() for column in columns]
+        joined = [".".join(row) for row in zip(*parts, strict=True)]
+        if len(set(joined)) < len(set(zip(*parts, strict=True))):
+            problem = f"and {', '.join(columns[1:])} give two rows one name; leave out the points in them"
+            raise self.error(problem, columns[0])
+        return objects(joined)
+
     def _note(self, notes: Iterable[Note]) -> None:
         self.notes.extend(note for note in notes if note not in self.notes)
 

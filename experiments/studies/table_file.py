@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -103,6 +103,9 @@ Rows = Mapping[str, Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
 class TableFile(Settings):
     """How a table stands in its file; Parquet files need none of it."""
 
+    place: ClassVar[str] = "study"
+    """What its settings are called by."""
+
     separator: Annotated[str, AfterValidator(_separator)] = "auto"
     """auto takes the one that gives the columns; or comma, tab, semicolon, pipe, or a character."""
     encoding: Annotated[str, AfterValidator(_encoding)] = "auto"
@@ -169,7 +172,7 @@ def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:
         table = Table(cells, path, file_sha256(path), np.arange(1, len(cells) + 1), decimal=how.decimal)
     elif ending in workbooks.ENDINGS:
         notes: list[Note] = []
-        cells, rows = workbooks.sheet_table(path, how.sheet, how.skip, notes)
+        cells, rows = workbooks.sheet_table(path, how.sheet, how.skip, notes, setting=f"{how.place}.sheet")
         table = Table(cells, path, file_sha256(path), rows, "row", how.decimal, notes=notes)
     elif ending in (".json", ".jsonl", ".ndjson") or (ending == ".txt" and _JSON.match(_content(path)[:200])):
         table = _json(path, how.decimal)
@@ -241,7 +244,9 @@ def text_columns(
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         hint = (
-            f"UTF-16 has them: {Set('study.encoding', 'utf-16')} reads it" if line == 1 else "no table of text has them"
+            f"UTF-16 has them: {Set(f'{how.place}.encoding', 'utf-16')} reads it"
+            if line == 1
+            else "no table of text has them"
         )
         raise InputError(f"line {line} has NUL bytes; {hint}", source=path)
     # contexts may be whole books
@@ -284,8 +289,8 @@ def text_columns(
         if 2 * len(swallowing) > over_lines:
             raise InputError(
                 f"line {swallowing[0]}: {_SWALLOWED}: a stray quotation mark? "
-                f"{Set('study.quoting', 'none')} takes quotation marks for characters like others, "
-                f"{Set('study.quoting', 'standard')} takes the field as it is",
+                f"{Set(f'{how.place}.quoting', 'none')} takes quotation marks for characters like others, "
+                f"{Set(f'{how.place}.quoting', 'standard')} takes the field as it is",
                 source=path,
             )
         notes.append(Note(f"rows in which {_SWALLOWED}; kept", len(swallowing), "warning"))

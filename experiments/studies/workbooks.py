@@ -26,7 +26,9 @@ _TIMES = (dt.date, dt.time, dt.timedelta)
 _EXACT = 2**53
 
 
-def sheet_table(path: Path, sheet: str | None, skip: int, notes: list[Note]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+def sheet_table(
+    path: Path, sheet: str | None, skip: int, notes: list[Note], *, setting: str = "study.sheet"
+) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Cells of a workbook's sheet, typed, and the number of each row, as Excel counts."""
     require_packages(("python_calamine",), "data", source=path, field="workbook")
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum  # noqa: PLC0415 - an optional extra
@@ -39,7 +41,7 @@ def sheet_table(path: Path, sheet: str | None, skip: int, notes: list[Note]) -> 
     try:
         with CalamineWorkbook.from_path(path) as book:
             sheets = [each.name for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
-            name = _chosen(path, sheet, {name: book.get_sheet_by_name(name).height for name in sheets})
+            name = _chosen(path, sheet, {name: book.get_sheet_by_name(name).height for name in sheets}, setting)
             found = book.get_sheet_by_name(name)
             rows, merged = found.to_python(skip_empty_area=False), found.merged_cell_ranges or []
     except InputError:
@@ -72,15 +74,15 @@ def sheet_table(path: Path, sheet: str | None, skip: int, notes: list[Note]) -> 
     return table, np.array(places, dtype=np.int64) + 1
 
 
-def _chosen(path: Path, sheet: str | None, heights: dict[str, int]) -> str:
+def _chosen(path: Path, sheet: str | None, heights: dict[str, int], setting: str) -> str:
     filled = [name for name, height in heights.items() if height]
     if sheet is not None and sheet not in heights:
         problem = f"is {sheet!r}; the workbook has {some_of(list(heights), 20)}"
-        raise InputError(problem, source=path, field=Set("study.sheet"))
+        raise InputError(problem, source=path, field=Set(setting))
     if not filled:
         raise InputError("is empty", source=path)
     if sheet is None and len(filled) > 1:
-        problem = f"has the sheets {some_of(filled, 20)}; {Set('study.sheet', filled[0])} takes the first"
+        problem = f"has the sheets {some_of(filled, 20)}; {Set(setting, filled[0])} takes the first"
         raise InputError(problem, source=path)
     return filled[0] if sheet is None else sheet
 

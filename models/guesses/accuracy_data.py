@@ -100,7 +100,9 @@ def accuracy_data(
     source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
     wanted = np.ones(study.sizes["response"], dtype=bool) if responses is None else np.asarray(responses, dtype=bool)
     if wanted.shape != (study.sizes["response"],):
-        raise InputError(f"has shape {wanted.shape}, should be one value a response", source=source, field="responses")
+        raise InputError(
+            f"has shape {wanted.shape}, should be one value per response", source=source, field="responses"
+        )
     again = wanted & repeated_guesses(study)
     taken = np.flatnonzero(wanted & ~again)
     item = response_positions(study)

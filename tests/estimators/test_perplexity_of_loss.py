@@ -19,7 +19,7 @@ def test_one_number(loss: float, expected: float) -> None:
 
 
 def test_the_interval_of_a_study_ends_at_one_and_its_loss_does_not() -> None:
-    wide = estimate_perplexity(comparison_study(), n_se=20.0)
+    wide = estimate_perplexity(comparison_study(), interval=1 - 1e-12)
     usual = estimate_perplexity(comparison_study())
     assert wide.perplexity_lower == 1
     assert wide.gap.gap_nats == pytest.approx(usual.gap.gap_nats)

@@ -139,7 +139,7 @@ def test_a_reader_that_leaves_early_loses_no_output(tmp_path):
     [
         (["-m", "+exp=perplexity,rounding"], "one experiment"),
         (["-m", "+exp=perplexity", "resume=true"], "there is: first, second"),
-        (["-m", "+exp=perplexity", "sweep=first"], "add resume=true"),
+        (["-m", "perplexity", "sweep=first"], "add resume=true"),
         (["+exp=perplexity", "seed=0,1"], "seed: has several values; add -m"),
     ],
 )

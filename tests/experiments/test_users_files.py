@@ -32,7 +32,7 @@ COMMANDS = (
     ("+exp=perplexity", *TINY, INTO),
     ("+exp=perplexity", "study.n_items=-3", INTO),
     ("+exp=perplexity", "study=lm_game", "study.root=nowhere", INTO),
-    ("+exp=perplexity", "estimator.n_se=two", INTO),
+    ("+exp=perplexity", "estimator.interval=two", INTO),
     ("+exp=perplexity", *TINY, "output.bundle=true", "hydra.run.dir=mine/bundle"),
     ("+exp=perplexity", *TINY, "hydra.run.dir=mine/0"),
     ("+exp=perplexity", *TINY, "hydra.run.dir=mine/table.csv"),

@@ -107,7 +107,7 @@ def free_answers(players: Players, who: IntArray, exponent: float) -> IntArray:
 def report_comparisons(
     players: Players, who: IntArray, candidate: IntArray, reference: IntArray, scale: RoundingScheme, *, occasion: int
 ) -> FloatArray:
-    """Report the probability of the reference, one comparison an item."""
+    """Report the probability of the reference, one comparison per item."""
     row = np.arange(who.size)
     if players.mixture is None:
         log_odds = players.belief[row, reference].astype(float) - players.belief[row, candidate]

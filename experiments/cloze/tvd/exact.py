@@ -22,9 +22,9 @@ from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.language_models import Work, open_work
 from shannon_game.experiments.harness.marks import mark, named
-from shannon_game.experiments.harness.questions import bullets, one_panel
+from shannon_game.experiments.harness.questions import bullets, normal_interval, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.lm.loading import load_language_model
 
@@ -99,10 +99,11 @@ def exact_figure(dataset: xr.Dataset) -> Figure:
 
 def _summary(table: pd.DataFrame, work: Work) -> str:
     line = (
-        "**The TVD of {label} to people is {tvd:.4f}** (standard error {se_tvd:.4f} over texts, {n_contexts:,} "
+        "**The TVD of {label} to people is {tvd:.4f}** (90% interval {interval} over texts, {n_contexts:,} "
         "contexts). That of two halves of the people is {tvd_between_oracles:.4f}."
     )
-    lines = bullets(table.assign(label=table["player"].map(player_label)), line)
+    intervals = [normal_interval(row.tvd, row.se_tvd, 4) for row in rows_of(table)]
+    lines = bullets(table.assign(label=table["player"].map(player_label), interval=intervals), line)
     return (
         f"{lines}\n\nThe models' probabilities of people's words are exact, given that a word begins; all other words "
         f"add half of what is left. People's side is still a sample. {work.said()}"

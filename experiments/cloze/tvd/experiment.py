@@ -31,6 +31,7 @@ from shannon_game.experiments.cloze.tvd.results import GOLD, PlayerTvd, TvdRow, 
 from shannon_game.experiments.cloze.tvd.sample_size import sizes_compared
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.bayes import several_fits
+from shannon_game.experiments.harness.questions import normal_interval
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for, rows_of
@@ -215,8 +216,9 @@ def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd], n_bins: int) -> xr.
 def _summary(table: pd.DataFrame) -> str:
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
-        f"- **The TVD of {label(row.player)} to people is {row.tvd:.3f}** (standard error {row.se_tvd:.3f} over texts, "
-        f"{counted(row.n_contexts, 'context')}). Samples of these sizes from one distribution would have "
+        f"- **The TVD of {label(row.player)} to people is {row.tvd:.3f}** (90% interval "
+        f"{normal_interval(row.tvd, row.se_tvd, 3)} over texts, {counted(row.n_contexts, 'context')}). Samples of "
+        "these sizes from one distribution would have "
         f"{row.tvd_baseline:.3f}. To half of the people it is {row.tvd_to_oracle:.3f}, where the other half is at "
         f"{row.tvd_between_oracles:.3f}."
         for row in rows_of(table[table["player"] != ORACLE])

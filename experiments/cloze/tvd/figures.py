@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -11,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.documents.clusters import wilson_interval
 from shannon_game.experiments.cloze.figures import colours, kernel_density, label
 from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import named, titled
+from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import diagonal, styled, without_y
 from shannon_game.inference.progress import counted
 
@@ -23,9 +23,9 @@ FULL_BIN = 5
 """Contexts that a bin needs to be drawn."""
 
 
-def tvd_figure(dataset: xr.Dataset, about: str = "") -> Figure:
-    """Draw densities over contexts of the TVD to half of the people, with means."""
-    shown = _known(dataset, dataset["tvd_to_oracle"].transpose("player", ...).to_numpy())
+def tvd_figure(dataset: xr.Dataset, about: str = "", *, to: str = "people") -> Figure:
+    """Draw densities over contexts of the TVD, the column of that name, with means."""
+    shown = _known(dataset, dataset["tvd"].transpose("player", ...).to_numpy())
     said = {name: f"{own.mean():.2f}, {counted(len(own), 'context')}" for name, own in shown.items()}
 
     def density(axes: Axes, own: FloatArray, colour: str) -> None:
@@ -36,7 +36,7 @@ def tvd_figure(dataset: xr.Dataset, about: str = "") -> Figure:
     figure = _player_panels(
         dataset, shown, density, said, low=0.0, title="How far are models' words from people's?", about=about
     )
-    figure.axes[-1].set_xlabel("TVD to one half of the people, density\nover contexts; dashed: mean")
+    figure.axes[-1].set_xlabel(f"TVD to {to}\n(dashed: mean of contexts)")
     return figure
 
 
@@ -55,7 +55,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
     low = min(-0.25, *(float(own.min()) for own in shown.values()))
     title = title or "How much farther are models than other people?"
     figure = _player_panels(dataset, shown, histogram, said, low=low, title=title)
-    figure.axes[-1].set_xlabel("TVD of the model minus TVD of the other half of the people\n(contexts; dashed: mean)")
+    figure.axes[-1].set_xlabel("TVD to half of the people,\nmodel minus other half\n(dashed: mean of contexts)")
     return figure
 
 
@@ -110,11 +110,15 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
         for player in players:
             own = dataset.sel(gold=gold, player=player)
             own = own.isel(bin=own["n_in_bin"].to_numpy() >= FULL_BIN)
-            look: dict[str, Any] = {"marker": "o", "markersize": 3.5, "color": palette[player], "label": label(player)}
-            ax.plot(own["confidence"], own["accuracy"], **look)
+            x, share, n = (own[name].to_numpy() for name in ("confidence", "accuracy", "n_in_bin"))
+            ends = wilson_interval(share * n, n, probability=0.9)
+            ax.vlines(x, *ends, color=palette[player], alpha=0.35, linewidth=1)
+            ax.plot(x, share, color=palette[player])
+            ax.scatter(x, share, s=4 * n**0.4, color=palette[player], zorder=3)
         ax.set_title(f"right is {'' if gold == 'human' else 'the '}{_GOLD_NAMES[gold]}")
         ax.set_xlabel("confidence of the top word")
     axes[0].set_ylabel("share correct")
-    named(fig, axes[0].get_legend_handles_labels()[0], 4)
-    titled(fig, f"How often a player's most probable word is right, bins of {FULL_BIN} contexts or more", study_name)
+    named(fig, [mark(label(player), palette[player], "o", line="-") for player in players], 4)
+    counts = f"bins of {FULL_BIN} contexts or more, larger with more; 90% intervals"
+    titled(fig, f"How often a player's most probable word is right: {counts}", study_name)
     return fig

@@ -226,7 +226,7 @@ def _summary(
     if table["perplexity"].notna().any():
         study = Load("collected", {"url": shown_url(settings.url)})
         text += (
-            " The table has equation 5 with two standard errors beside the truth. "
+            " The table has equation 5 with 90% intervals beside the truth. "
             f"`{Ask('human_loss')}` fits a model of participants to `{study}`."
         )
     return text

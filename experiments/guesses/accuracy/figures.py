@@ -26,7 +26,7 @@ _BIN = 0.02
 
 @styled
 def accuracy_figure(
-    table: pd.DataFrame, study_name: str = "", *, min_answers: int = 50, interval: float = 0.95
+    table: pd.DataFrame, study_name: str = "", *, min_answers: int = 50, interval: float = 0.9
 ) -> Figure:
     """Figures 1 and 2 of the paper: participants as a histogram, language models above it on the same axis."""
     kinds = [kind for kind in _TITLES if ((table["kind"] == "participant") & (table["tokens"] == kind)).any()]
@@ -96,7 +96,7 @@ def _model_handles(models: pd.DataFrame, interval: float) -> list[Any]:
     ]
 
 
-def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: float = 0.95) -> Figure:
+def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: float = 0.9) -> Figure:
     """Posterior of every participant with enough answers, beside the raw share; language models above them."""
     own = table[(table["kind"] == "participant") & table["p_best"].notna()]
     own = own.sort_values("posterior_median", ascending=False)
@@ -135,7 +135,7 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
     return fig
 
 
-def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: float = 0.95) -> Figure:
+def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: float = 0.9) -> Figure:
     """Accuracy by practice: raw, and at equal contexts where there is a posterior."""
     start, end = dataset["practice_n_from"].to_numpy(), dataset["practice_n_to"].to_numpy()
     x, n = np.sqrt((start + 10) * (end + 11.0)) - 10, dataset["practice_n_guesses"]

@@ -19,7 +19,7 @@ class AccuracySettings(PosteriorSettings, TextSettings):
     """Language models of the study to show; null takes all."""
     min_answers: Count = 50
     """Guesses that a participant needs for the histogram, and to be a candidate for the best one."""
-    interval: Probability = 0.95
+    interval: Probability = 0.9
     """Probability inside every interval."""
     n_replicates: Count = 2000
     """Replicates of the bootstrap over participants and documents."""

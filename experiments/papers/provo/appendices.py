@@ -26,7 +26,7 @@ from shannon_game.experiments.papers.provo.quirks import (
 from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
 
 Lists = dict[str, tuple[Floats, Items]]
-"""By the name of the stored list: one value a context, and the positions of the contexts."""
+"""By the name of the stored list: one value per context, and the positions of the contexts."""
 
 _FIRST: Literal["first"] = "first"
 _SECOND: Literal["second"] = "second"

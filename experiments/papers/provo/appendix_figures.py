@@ -79,7 +79,7 @@ def last_losses(study: xr.Dataset) -> dict[str, float]:
 
 @styled
 def training_figure(losses: dict[str, dict[str, Floats]]) -> Figure:
-    """Draw the losses by epoch, a panel a fold (figure 15)."""
+    """Draw the losses by epoch, a panel per fold (figure 15)."""
     fig = new_figure(1.2 + 1.9 * len(losses), 3.1)
     grid = fig.subplots(1, len(losses), sharey=True, squeeze=False)[0]
     for axes, (fold, both) in zip(grid, losses.items(), strict=True):

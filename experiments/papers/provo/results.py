@@ -71,7 +71,7 @@ class LegacyResults:
     numbers: Mapping[str, float]
     """By quantity, see the published table."""
     lists: Mapping[str, Floats]
-    """By the name of the stored list: one value a context, in its order. NaN where the folder has no samples."""
+    """By the name of the stored list: one value per context, in its order. NaN where the folder has no samples."""
     n_contexts: Mapping[str, int]
     """Contexts of each model whose samples the folder has."""
 

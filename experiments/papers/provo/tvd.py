@@ -57,7 +57,9 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
         table,
         xr.Dataset({"value": ("quantity", table["authors_code"])}, {"quantity": table["quantity"].to_list()}),
         {
-            "tvd": tvd_figure(_distances(results, clean), f"{study.attrs['name']}; the paper's code"),
+            "tvd": tvd_figure(
+                _distances(results, clean), f"{study.attrs['name']}; the paper's code", to="half of the people"
+            ),
             **appendix_figures(study),
         },
         text,
@@ -77,7 +79,7 @@ def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
     found = {name: values[~np.isnan(values)] for name, values in lists.items() if np.isfinite(values).any()}
     width = max(map(len, found.values()), default=0)
     rows = [np.pad(values, (0, width - len(values)), constant_values=np.nan) for values in found.values()]
-    return xr.Dataset({"tvd_to_oracle": (("player", "context"), np.stack(rows))}, {"player": list(found)})
+    return xr.Dataset({"tvd": (("player", "context"), np.stack(rows))}, {"player": list(found)})
 
 
 def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:

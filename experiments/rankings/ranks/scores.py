@@ -181,7 +181,7 @@ def _label(score: str) -> str:
 
 @styled
 def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str = "average", interval: float = 0.9) -> Figure:
-    """Score of every window against length, a panel a model, with their mean, or the regression's expected score."""
+    """Score of every window against length, a panel per model, with their mean, or the regression's expected score."""
     models = [str(name) for name in dataset["model"].to_numpy()]
     texts = dict(zip(dict.fromkeys(windows["text"]), "os^Dv" * len(windows), strict=False))
     fitted, columns = "expected_score" in dataset, min(2, len(models))

@@ -23,10 +23,11 @@ from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import Note, decoded, json_records, shown
 from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, known_encoding, read_table
+from shannon_game.experiments.studies.workbooks import ENDINGS
 from shannon_game.inference.settings import Settings, UserPath
 
 _JSON_LINES = (".jsonl", ".ndjson")
-_TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz")
+_TABLES = (".csv", ".tsv", ".json", ".parquet", ".gz", *ENDINGS)
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -45,15 +46,18 @@ class TextsSettings(Settings):
 
     path: UserPath
     """Folder of .txt files (subfolders are splits), one .txt file, JSON lines (.jsonl, .ndjson), or a table with a text
-    in each row (.csv, .tsv, .json, .parquet)."""
+    in each row (.csv, .tsv, .json, .parquet, .xlsx)."""
+    sheet: str | None = None
+    """Sheet of a workbook; null: the only one with entries."""
     encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
     """Encoding of the files; a file in another one is refused."""
     duplicates: Literal["keep", "drop", "error"] = "keep"
     """What to do with a document that has the same text as another; kept and dropped ones are counted."""
     text_field: FieldName = "text"
     """Field of JSON lines, or column of a table, that holds the text."""
-    id_field: FieldName | None = None
-    """Field or column that names the text; null: file and line, or the row of a table."""
+    id_field: FieldName | tuple[FieldName, ...] | None = None
+    """Field or column that names the text, or columns of a table that name it together, such as [item, condition];
+    null: file and line, or the row of a table."""
     split_field: FieldName | None = None
     """Field or column that names the text's split; null: none."""
     group_field: FieldName | None = None
@@ -94,7 +98,8 @@ def texts(settings: TextsSettings) -> xr.Dataset:
         if path.suffix.lower() in _JSON_LINES:
             documents = _json_lines(content, path, settings, notes)
         elif path.suffix.lower() in _TABLES:
-            how = TableFile(encoding="auto" if settings.encoding == "utf-8" else settings.encoding)
+            encoding = "auto" if settings.encoding == "utf-8" else settings.encoding
+            how = TableFile(encoding=encoding, sheet=settings.sheet)
             table = read_table(path, of="text", how=how, wanted=[settings.text_field], once=False)
             documents, of_reader = _rows(table, settings), table.notes
         elif path.suffix.lower() == ".txt":
@@ -159,10 +164,13 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
 def _rows(table: Table, settings: TextsSettings) -> list[Document]:
     """Texts of a table, one per row."""
     given = {name: getattr(settings, f"{name}_field") for name in _FIELDS}
-    for what, field in given.items():
+    ids = (given.pop("id"),) if isinstance(settings.id_field, str | None) else given.pop("id")
+    for what, field in [*given.items(), *(("id", name) for name in ids)]:
         if field:
             table.check_columns({what: field}, f"study.{what}_field=NAME says which column it is")
     found = {name: table.filled(field) for name, field in given.items() if field}
+    if settings.id_field:
+        found["id"] = table.filled(ids[0]) if len(ids) == 1 else table.joined_ids(ids)
     texts = [str(text) for text in found["text"]]
     names = found.get("id", [str(at) for at in range(1, len(texts) + 1)])
     spans: list[Spans] = [()] * len(texts)
@@ -254,6 +262,9 @@ def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Coun
         if not isinstance(record, dict):
             raise InputError(f"is {shown(record)}, should be an object with a text", source=where)
         given = {name: getattr(settings, f"{name}_field") for name in _FIELDS}
+        if isinstance(settings.id_field, tuple):
+            problem = "are columns of a table; a line has one field that names it"
+            raise InputError(problem, source=where, field=Set("study.id_field"))
         found = {name: _field(record, field, f"{name}_field", where) for name, field in given.items() if field}
         name = found.get("id", f"{path.name}:{place.removeprefix('line ')}")
         documents.append(Document(name, found["text"], found.get("split", ALL), group=found.get("group")))

@@ -51,7 +51,7 @@ def test_equation_5_on_a_study(player: str, rounded: bool, control: str) -> None
     np.testing.assert_allclose(
         [result.perplexity_lower, result.perplexity, result.perplexity_upper],
         # no perplexity is below 1
-        np.maximum(np.exp(gap + base + np.array([-2, 0, 2]) * se_items), 1),
+        np.maximum(np.exp(gap + base + 1.6448536269514722 * np.array([-1, 0, 1]) * se_items), 1),
     )
 
 

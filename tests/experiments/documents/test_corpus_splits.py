@@ -19,6 +19,6 @@ def test_every_pair_of_splits_and_not_the_whole() -> None:
     assert list(zip(found["split"], found["other"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
     np.testing.assert_allclose(found["loss_difference_nats"], [-0.2, 0.1, 0.3])
     np.testing.assert_allclose(found["se_nats"], np.sqrt(0.02))
-    np.testing.assert_allclose(found["upper"] - found["lower"], 4 * np.sqrt(0.02))
+    np.testing.assert_allclose(found["upper"] - found["lower"], 2 * 1.6448536 * np.sqrt(0.02))
     np.testing.assert_allclose(found["accuracy_upper"], 2 * np.hypot(0.01, 0.01))
     assert found["p_split_is_easier"].round(3).tolist() == [0.921, 0.24, 0.017]
