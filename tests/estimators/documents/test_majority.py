@@ -39,7 +39,7 @@ def test_of_two_words_the_sample_with_more_of_it_decides() -> None:
 def test_draws_are_near_the_sum(n_right: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = (1, 1, 2, 3, 5) + (7,) * (n_right < 0)
     exact = majority._of_counts(counts, n_right, (1, 5, 10), 0)
-    monkeypatch.setattr(majority, "_CELLS", 0)
+    monkeypatch.setattr(majority, "_TERMS", 0)
     drawn = np.mean([majority._of_counts(counts, n_right, (1, 5, 10), seed) for seed in range(1, 31)], axis=0)
     # 12,000 draws of shares between 0 and 1: standard error 0.0046 at most
     np.testing.assert_allclose(drawn, exact, atol=0.02)
