@@ -15,7 +15,7 @@ from shannon_game.experiments.cloze.reading_gain import reading_gain
 from shannon_game.experiments.documents.surprisal import surprisal
 from shannon_game.inference.lm.settings import ModelSettings
 
-_LEAST = 0.95
+_LEAST = 0.5
 """Words that a model needs a surprisal of, as a share of those that the best has."""
 
 
@@ -33,7 +33,7 @@ def reading_times(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
             frames[name] = found.tables["words"]
     known = {name: int(words["surprisal_nats"].notna().sum()) for name, words in frames.items()}
     for name, n in known.items():
-        # all models have the same words: one that knows few would take the others'
+        # all models have the same words: one that knows few would take them from the others
         if n < _LEAST * max(known.values()) or n == 0:
             left_out[name] = f"has a surprisal of {n:,} of {len(frames.pop(name)):,} words"
     if not frames:
