@@ -13,7 +13,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents import majority_accuracy
 from shannon_game.experiments.cloze.settings import chosen_models, groups_of, words_of
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.majority import (
+from shannon_game.experiments.documents.majority import (
     PEOPLE,
     TEXT,
     MajorityRow,

@@ -17,6 +17,7 @@ from shannon_game.estimators.guesses import PracticeCurve, participant_accuracy,
 from shannon_game.estimators.guesses.accuracy import enough_answers
 from shannon_game.estimators.guesses.tables import guess_items
 from shannon_game.estimators.layout import HUMAN, response_positions
+from shannon_game.experiments.documents.majority import majority_figure, majority_text
 from shannon_game.experiments.guesses.accuracy.figures import accuracy_figure, participants_figure, practice_figure
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
 from shannon_game.experiments.guesses.accuracy.majority import majority_table
@@ -31,7 +32,6 @@ from shannon_game.experiments.harness.bayes import (
     gate_failed,
     unconverged,
 )
-from shannon_game.experiments.harness.majority import majority_figure, majority_text
 from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for

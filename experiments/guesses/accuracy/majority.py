@@ -10,9 +10,9 @@ import xarray as xr
 from shannon_game.estimators.arrays import BoolArray
 from shannon_game.estimators.documents import MajorityAccuracy, majority_accuracy
 from shannon_game.estimators.layout import response_positions
+from shannon_game.experiments.documents.majority import TEXT, MajorityRow, majority_rows
 from shannon_game.experiments.guesses.accuracy.players import chosen_models
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
-from shannon_game.experiments.harness.majority import TEXT, MajorityRow, majority_rows
 
 SIZES = (1, 3, 5, 10, 20, 50, 100)
 """People of an ensemble; two are right as often as one."""
