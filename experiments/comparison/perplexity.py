@@ -194,7 +194,7 @@ def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line per player and rounding, on a log axis."""
-    reference = Series("true_perplexity", marker="*", size=9, label=TRUTH_REFERENCE)
+    reference = Series("true_perplexity", marker="*", size=7, offset=-0.28, label=TRUTH_REFERENCE)
     name = (estimator or EstimatorSettings()).name
     about = study_name if name == EstimatorSettings().name else f"{study_name}; estimator {name}"
     title, look = "What perplexity do people and models have?", {"bars": bars_label(estimator), "truth": TRUTH_ASKED}

@@ -177,7 +177,10 @@ def forest(
         low, high = (value if name is None else rows[name].to_numpy(dtype=float) for name in (each.lower, each.upper))
         for at in np.flatnonzero(np.isfinite(value)):
             colour = each.colour or colours.iloc[at]
-            look = each.look | {"marker": each.marker or markers.iloc[at], "alpha": each.alpha * alphas.iloc[at]}
+            look = each.look | {
+                "marker": each.marker or markers.iloc[at],
+                "alpha": each.alpha * (alphas.iloc[at] if each.lower else 1),
+            }
             axes.errorbar(
                 value[at],
                 heights[at] + each.offset,

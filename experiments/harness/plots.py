@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -16,6 +17,8 @@ from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_
 from shannon_game.experiments.harness.marks import arms, light_grid, mark, named, number_ticks, titled
 from shannon_game.experiments.harness.rows import Column, columns_in
 from shannon_game.experiments.harness.views import axis_of, headline_of, keys_of, parts_of
+
+_PALE = 0.45
 
 styled = mpl.rc_context(STYLE)
 """Decorator of a function that draws a figure: the house style."""
@@ -79,7 +82,12 @@ def declared_forest(
     hollow = np.zeros(len(table), dtype=bool)
     for one in others:
         hollow |= (table[one.name] != one.usual).to_numpy()
-    rows = table.assign(label=labels, hollow=hollow)
+    doubts = [
+        [str(row[one.name]) for one in columns if one.role == "flag" and str(row[one.name]) in one.bad]
+        for row in table.to_dict("records")
+    ]
+    bars += f"; pale: {' or '.join(dict.fromkeys(chain.from_iterable(doubts)))}" * any(doubts)
+    rows = table.assign(label=labels, hollow=hollow, alpha=[_PALE if of else 1.0 for of in doubts])
     if who:
         colours = player_colours(table[who.name].unique().tolist())
         rows = rows.assign(colour=table[who.name].map(colours), group=table[who.name])

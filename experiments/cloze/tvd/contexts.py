@@ -31,6 +31,7 @@ from shannon_game.inference.settings import Names
 _HUMAN = "human"
 _PER_PAGE = 6
 _N_DISPUTED = 3
+_NAMED = 3
 DISPUTED = "disputed"
 
 
@@ -64,10 +65,18 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
     dataset = dataset.set_coords(["item", "text_id", "word_num", "player", "word"])
     people = table[(table["player"] == HUMAN) & (table["rank"] == 1)]
     first = [f"{row.word!r} ({row.probability:.0%}, context {row.item})" for row in rows_of(people)]
+    if len(first) > _NAMED:
+        share = people["probability"]
+        said = (
+            f"has from {share.min():.0%} to {share.max():.0%} of their answers, in half of the contexts more than "
+            f"{share.median():.0%}, and is the word of the text in {int(people['target'].sum())}"
+        )
+    else:
+        said = f"is {listed(first)}"
     text = (
-        f"**In {len(items)} contexts, people's most frequent word is {listed(first)}.** The table has the {n_words} "
-        "most probable words of people and of each model; `target` marks the word of the text. A word that is among "
-        "them for one player is in the table for all players."
+        f"**In {len(items)} contexts, people's most frequent word {said}.** The table has the {n_words} most "
+        "probable words of people and of each model; `target` marks the word of the text. A word that is among them "
+        "for one player is in the table for all players."
     )
     if DISPUTED in wanted:
         text += " These are the contexts where people's answers have the highest entropy."
