@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from socket import getaddrinfo
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
@@ -31,7 +34,7 @@ def hub_commit(settings: ModelSettings) -> str:
 
     source = f"model {settings.name!r}"
     with one_line(settings):
-        file = cached_file(str(settings.path), CONFIG, revision=settings.revision)
+        file = cached_file(str(settings.path), CONFIG, revision=settings.revision, local_files_only=_is_offline())
     # the cache keeps a repository's files by commit
     commit = Path(str(file)).parent.name
     if not re.fullmatch("[0-9a-f]{40}", commit):
@@ -39,15 +42,31 @@ def hub_commit(settings: ModelSettings) -> str:
     return commit
 
 
+def _is_offline() -> bool:
+    """Whether nobody knows the Hub's address: the library would try five times, for a minute. A proxy may know it."""
+    from huggingface_hub import constants  # noqa: PLC0415
+
+    try:
+        return not getproxies() and not getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+    except OSError:
+        return True
+
+
 def hub_folder(settings: ModelSettings, commit: str) -> Path:
     """Return the folder of the local cache that holds a repository's files, fetched if need be: no pickled ones."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415
+
+    offline = _is_offline()
 
     def fetched(*patterns: str) -> Path:
         with one_line(settings):
             # whatever lies in folders below is not of this model, or of another form
             found = snapshot_download(
-                str(settings.path), revision=commit, allow_patterns=list(patterns), ignore_patterns="*/*"
+                str(settings.path),
+                revision=commit,
+                allow_patterns=list(patterns),
+                ignore_patterns="*/*",
+                local_files_only=offline,
             )
         return Path(found)
 
@@ -173,8 +192,9 @@ def _check_complete(settings: ModelSettings, place: Path, found: Mapping[str, An
 
 
 def _why_not_found(settings: ModelSettings, told: str) -> str:
+    why = told.partition(". ")[0][:200]
     return (
         f"{settings.path} at revision {settings.revision} is neither in the local cache nor to be had from the Hub "
-        f"({told[:200]}); without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the "
-        "model smollm2, which a package carries"
+        f"({why}); without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the model "
+        "smollm2, which a package carries"
     )
