@@ -70,7 +70,7 @@ def majority_text(table: pd.DataFrame) -> str:
         steps = listed(
             f"{row.accuracy:.1%} [{row.lower:.1%}, {row.upper:.1%}] with {row.n_people:.0f}" for row in people
         )
-        what = predicts if predicts == PEOPLE else f"the {predicts}"
+        what = "the " * (predicts == TEXT) + str(predicts)
         n = people[0].n_contexts
         lines.append(f"- **The most frequent word of n people is {what}** in {steps} ({n:,} contexts).")
     return "\n".join(lines)
