@@ -41,13 +41,19 @@ TABLE = re.compile(r"<!-- table (?P<name>\w+) -->\n(?P<shown>.*?)<!-- end -->", 
 
 HUMAN_LOSS = ("gap_median_nats", "gap_lower_nats", "gap_upper_nats", "perplexity_median")
 HUMAN_LOSS += ("perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats")
-HUMAN_LOSS += ("informed_gap_median_nats", "informed_gap_lower_nats", "informed_gap_upper_nats")
-HUMAN_LOSS += ("one_by_one_most_median_nats", "one_by_one_most_upper_nats", "k0_median", "k0_lower", "k0_upper")
+HUMAN_LOSS += ("gap_items_with_data_median_nats", "gap_items_with_data_lower_nats", "gap_items_with_data_upper_nats")
+HUMAN_LOSS += (
+    "individual_gap_upper_median_nats",
+    "individual_gap_upper_upper_nats",
+    "k0_median",
+    "k0_lower",
+    "k0_upper",
+)
 HUMAN_LOSS += ("tail_share_median", "tail_share_lower", "tail_share_upper", "tail_factor")
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")
 BETS = ("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats", "perplexity", "gap_nats", "gap_se_nats")
-TEXT_PLAYERS = ("position_bias_nats", "slope", "agreement", "perplexity")
+TEXT_PLAYERS = ("points", "points_lower", "points_upper", "standing", "favoured", "position_bias_nats", "slope")
 VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
@@ -129,7 +135,7 @@ def take_majority(table: pd.DataFrame) -> pd.DataFrame:
 
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "ard": take_effects,
-    "human_loss": lambda table: take_rows(table, ("what",), HUMAN_LOSS),
+    "human_loss": lambda table: take_rows(table, ("analysis",), HUMAN_LOSS),
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
     "majority": take_majority,
@@ -139,7 +145,9 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "tvd": take_distances,
     "recovery_tvd": take_coverage,
     "text_players": lambda table: (
-        take_rows(table[table["rounding"] == "none"], ("player", "way"), TEXT_PLAYERS).round(3).round({"perplexity": 1})
+        take_rows(table[table["rounding"] == "none"], ("player", "way"), TEXT_PLAYERS)
+        .round(3)
+        .round(dict.fromkeys(TEXT_PLAYERS[:3], 1))
     ),
 }
 """Name of an extract -> what it keeps of the run's table."""

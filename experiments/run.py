@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, cast
+from typing import cast
 
 import hydra
 import yaml
@@ -28,7 +28,6 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from pydantic import Field
 
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 from shannon_game.estimators.messages import for_command
@@ -46,11 +45,11 @@ from shannon_game.experiments.harness.outputs import (
     write_status,
 )
 from shannon_game.experiments.harness.process import Terminated, keep_streams, terminate_as_interrupt
-from shannon_game.experiments.harness.questions import figure_width
 from shannon_game.experiments.harness.registry import EXTRAS, to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.resume import JobIdentity, done_before, job_identity, take_over
+from shannon_game.experiments.harness.settings import OutputSettings, figure_width
 from shannon_game.experiments.harness.tables import print_table
 from shannon_game.experiments.studies.public_data import with_public_folders
 from shannon_game.inference.manifest import FITS, remove_scratch, scratch
@@ -80,30 +79,6 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _DISK_FULL = os.strerror(errno.ENOSPC)
 
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
-
-
-class OutputSettings(Settings):
-    """What a run writes."""
-
-    dpi: Annotated[int, Field(ge=20, le=2400)] = 200
-    """Resolution of the PNG figures."""
-    title: bool = False
-    """Draw titles in the saved figures; the report has them as captions."""
-    width: Annotated[str, Field(pattern=r"^\d+(\.\d+)?(cm|in)$")] | None = None
-    """Width of the figures, such as 8.5cm or 17cm for a column or a page of a journal; null for each figure's own, of
-    which it keeps 60% where panels stand beside each other."""
-    print: bool = True
-    """Print the table to stdout."""
-    html: bool = False
-    """Also write the report as one HTML file with the figures inside."""
-    bundle: bool = False
-    """Also write the folder bundle, and bundle.zip, for a repository: methods, settings, versions, figures as PDF and
-    SVG, tables as CSV and LaTeX, checks of anonymity and licence."""
-
-    @property
-    def inches(self) -> float | None:
-        """Width of the figures."""
-        return self.width and float(self.width[:-2]) / (2.54 if self.width.endswith("cm") else 1)
 
 
 class RunSettings(Settings):

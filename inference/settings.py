@@ -37,6 +37,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 _LARGEST = 2**63 - 1
+_SECTION = re.compile(r"\n\n(?=\w[\w ]*\n-{3,}\n)")
 
 
 def _digits_are_text(value: Any) -> Any:
@@ -168,7 +169,7 @@ def settings_from(cls: type[S], given: Mapping[str, Any], *, prefix: Prefix = ""
 
 def settings_of(kind: type[Any], name: str, *, base: type[S], **nested: type[Settings]) -> type[S]:
     """Make a class of settings from a frozen dataclass, which keeps the names, the defaults and the meanings."""
-    meanings = _parameter_meanings(kind.__doc__ or "")
+    meanings = _parameter_meanings(kind.__doc__)
     hints = get_type_hints(kind)
     made: dict[str, Any] = {}
     for each in fields(kind):
@@ -184,12 +185,18 @@ def to_dataclass(kind: type[D], settings: Settings) -> D:
     return kind(**{each.name: getattr(settings, each.name) for each in fields(kind)})  # type: ignore[arg-type]
 
 
-def _parameter_meanings(doc: str) -> dict[str, str]:
-    """Meaning of every parameter of a numpydoc section ``Parameters`` or ``Attributes``."""
-    section = re.search(r"(?:Parameters|Attributes)\n\s*-+\n(.*?)(?=\n\s*\w+\n\s*-{3,}|\Z)", doc, flags=re.DOTALL)
+def doc_sections(doc: str | None) -> dict[str, str]:
+    """Sections of a numpydoc docstring by their names, headings included; what comes before them is ""."""
+    about, *sections = _SECTION.split(inspect.cleandoc(doc or ""))
+    return {"": about} | {section.partition("\n")[0]: section.strip() for section in sections}
+
+
+def _parameter_meanings(doc: str | None) -> dict[str, str]:
+    """Meaning of every parameter: estimators say it once, in numpydoc, which needs no package at run time."""
+    sections = doc_sections(doc)
     meanings: dict[str, str] = {}
     names: list[str] = []
-    for line in inspect.cleandoc("\n" + section[1]).splitlines() if section else ():
+    for line in (sections.get("Parameters") or sections.get("Attributes", "")).splitlines()[2:]:
         if line and not line.startswith(" "):
             names = [name.strip() for name in line.partition(" : ")[0].split(",")]
         for name in names if line.startswith(" ") else ():
@@ -227,11 +234,15 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         # a check of several fields names its own
-        told = InputError(str(cause), field=place) if path else InputError(f"{before}{cause}")
+        start = f"{place}." if path else before
+        own = ", ".join(f"{start}{name}" for name in str(cause.field).split(", ")) if cause.field else place or None
+        told = InputError(cause.problem, source=cause.source, field=own)
         told.unknown = cause.unknown
         return told
     if first["type"] == "missing":
-        return InputError("has no value yet; give it one", field=place)
+        lost = [before + ".".join(_walk(cls, each["loc"])[2]) for each in mistakes if each["type"] == "missing"]
+        problem = "have no value yet; give each one" if len(lost) > 1 else "has no value yet; give it one"
+        return InputError(problem, field=", ".join(lost))
     if field is None or first["type"] == "value_error":
         return InputError(first["msg"].removeprefix("Value error, "), field=place or None)
     wanted = _wanted(field.annotation, field.metadata)
@@ -345,7 +356,7 @@ def setting_lines(
             its = value if isinstance(value, Settings) else None
             lines += setting_lines(field.annotation, f"{key}.", its, reader=reader)
         elif is_dataclass(value):
-            meanings = _parameter_meanings(type(value).__doc__ or "")
+            meanings = _parameter_meanings(type(value).__doc__)
             numbers = [(each.name, getattr(value, each.name)) for each in fields(value)]
             lines += [(f"{key}.{part}", write(it), "a number", meanings.get(part, "")) for part, it in numbers]
         else:

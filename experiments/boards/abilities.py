@@ -14,10 +14,14 @@ from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.experiments.cloze.settings import ComparableSettings
-from shannon_game.experiments.harness.language_models import LiveModels, StoreFolder, StoreSettings, Work, open_work
+from shannon_game.experiments.harness.language_models import Engines, StoreFolder, StoreSettings, open_work
 from shannon_game.experiments.harness.settings import Seeded, rng_for
-from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.settings import ModelSettings, OwnSettings
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Names, Probability
+
+AnyEngine = ModelSettings | OwnSettings
+"""Settings of a model that runs here, or of an engine of the user's."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,8 @@ MAJORITIES = (1, 5, 20)
 
 
 class BesidePeopleSettings(Seeded, StoreFolder, ComparableSettings):
-    """Settings of :func:`beside_people`."""
-
-    models: LiveModels = Field(default_factory=dict)
-    """Language models that run, by name; on the command line model=[smollm2,...]."""
+    models: Engines = Field(default_factory=dict)
+    """Language models that run, and engines of your own, by name; on the command line model=[smollm2,...]."""
     players: Names | None = None
     """Models whose words or log-probabilities a study holds, to score as well; null takes all, [] none."""
     n_items: Count | None = None
@@ -145,7 +147,7 @@ class Measured:
     notes: tuple[str, ...] = ()
 
 
-Ability = Callable[[xr.Dataset, Mapping[str, ModelSettings], Asked], Measured]
+Ability = Callable[[xr.Dataset, Mapping[str, AnyEngine], Asked], Measured]
 """A study, the models that run, and what the run asks -> scores of those and of the study's own players."""
 
 

@@ -22,6 +22,7 @@ from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.boards.abilities import (
     DEFINITIONS,
     Ability,
+    AnyEngine,
     Asked,
     BesidePeopleSettings,
     Measured,
@@ -41,7 +42,7 @@ from shannon_game.experiments.boards.merge import (
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
-from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.engine import engine_class
 from shannon_game.inference.progress import stage
 
 _MODULES = "shannon_game.experiments.boards"
@@ -80,8 +81,8 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
     >>> from shannon_game import beside_people
     >>> result = beside_people(corpora=["lm_game"], models=["smollm2"], n_items=20)  # doctest: +SKIP
     """
-    if any(chosen.source != "ngram" for chosen in settings.models.values()):
-        require_packages(EXTRAS["lm"], "lm", source="models that run")
+    for extra in {engine_class(chosen).extra for chosen in settings.models.values()} - {""}:
+        require_packages(EXTRAS[extra], extra, source="models that run")
     asked, found, left_out, notes = Asked.by(settings), [], [], []
     entries = entries_of(study)
     with stage("data sets", len(entries)) as show:
@@ -147,7 +148,7 @@ def _measure(corpus: Corpus, settings: BesidePeopleSettings, asked: Asked) -> Me
 
 def _cards(found: Sequence[_Found], left_out: Sequence[LeftOut], settings: BesidePeopleSettings) -> Iterator[Card]:
     """Make a card of every player, people first."""
-    players: dict[str, ModelSettings | None] = {HUMAN: None, **settings.models}
+    players: dict[str, AnyEngine | None] = {HUMAN: None, **settings.models}
     players |= {
         name: None for its in found for one in its.measured.scores for name in one.of_player if name not in players
     }

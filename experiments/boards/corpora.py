@@ -100,8 +100,6 @@ class Corpus(Source):
 
 
 class CorporaSettings(Settings):
-    """Settings of :func:`corpora`."""
-
     names: Annotated[Names | None, BeforeValidator(lambda given: str(given) if isinstance(given, Path) else given)] = (
         None
     )

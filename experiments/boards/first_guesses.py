@@ -15,18 +15,18 @@ from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.boards.abilities import (
     MAJORITIES,
+    AnyEngine,
     Asked,
     Measured,
     UnitScores,
     seen_in_part,
     with_people_drawn,
 )
-from shannon_game.experiments.guesses.accuracy.live import play_positions
 from shannon_game.experiments.guesses.accuracy.majority import majority_of_guesses
-from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.engine import open_engine
 
 
-def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -> Measured:
+def first_guesses(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
     """Score models' guesses at positions of texts, beside people's and beside the most frequent token."""
     if "target_token" not in study:
         raise InputError("holds no tokens of the texts", source=f"study {study.attrs.get('name')!r}")
@@ -41,15 +41,10 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, ModelSettings], asked:
     for name in asked.stored([str(each) for each in study["model"].to_numpy()] if "model_hit" in study else []):
         values[name] = study["model_hit"].sel(model=name).to_numpy()[items][None]
     for name, chosen in models.items():
-        if chosen.source == "ngram":
-            left_out[name] = "an n-gram model of words guesses no tokens"
-            continue
-        from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm
-
         try:
             contexts = guess_contexts(study)
             pairs = [(contexts[item], str(targets[item])) for item in items]
-            answers = play_positions(asked.work, load_language_model(chosen), pairs)
+            answers = open_engine(name, chosen).guess_tokens(asked.work, pairs)
         except InputError as problem:
             left_out[name] = str(problem)
             continue

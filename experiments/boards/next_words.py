@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,22 +13,12 @@ from shannon_game.estimators import cloze
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze.distributions import Ints, sums_by_context
 from shannon_game.estimators.cloze.study import model_names
-from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import MAJORITIES, Asked, Measured, UnitScores
-from shannon_game.experiments.boards.ngram_words import ngram_words
-from shannon_game.experiments.cloze.live_words import (
-    answer_probabilities,
-    draw_words,
-    lost_spellings,
-    spellings,
-    usable_contexts,
-    writable,
-)
+from shannon_game.experiments.boards.abilities import MAJORITIES, AnyEngine, Asked, Measured, UnitScores
+from shannon_game.experiments.cloze.live_words import lost_spellings, spellings, usable_contexts
 from shannon_game.experiments.cloze.settings import groups_of
 from shannon_game.experiments.harness.settings import rng_for
-from shannon_game.inference.lm.decoding import Decoding
-from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.engine import EngineBase, open_engine
 
 DISTANCES = ("tvd", "jensen_shannon")
 
@@ -70,14 +60,14 @@ class Predicted:
     mode: Ints
 
 
-def next_words(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -> Measured:
+def next_words(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
     """Score models' words, exact or stored samples, beside people's."""
     people = people_of(study, asked)
     values: dict[str, dict[str, FloatArray]] = {}
     left_out, notes = {}, []
     for name, chosen in models.items():
         try:
-            found, doubts = _predicted(study, people, chosen, asked)
+            found, doubts = _predicted(study, people, open_engine(name, chosen), asked)
         except InputError as error:
             left_out[name] = str(error)
             continue
@@ -217,31 +207,23 @@ def _scores(people: People, values: Mapping[str, Mapping[str, FloatArray]]) -> t
     )
 
 
-def _predicted(study: xr.Dataset, people: People, chosen: ModelSettings, asked: Asked) -> tuple[Predicted, list[str]]:
+def _predicted(study: xr.Dataset, people: People, engine: EngineBase, asked: Asked) -> tuple[Predicted, list[str]]:
     rows = people.counts
     forms = spellings(study, people.words, people.item, people.rules, most=asked.settings.max_forms)
-    written = [forms[str(people.words.strings[code])] for code in rows.word]
-    if chosen.source == "ngram":
-        q, best = ngram_words(chosen, people.text, rows.context, written)
-        return Predicted(q, _modal_rows(people, q, people.row_of(_codes(people, best)))), []
-    from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm
-
-    model = load_language_model(chosen)
-    can, lost = writable(model, forms)
-    written = [can[str(people.words.strings[code])] for code in rows.word]
-    said = list(zip(rows.context.tolist(), written, strict=True))
-    q, _ = answer_probabilities(asked.work, model, people.text, said)
-    drawn = draw_words(asked.work, model, people.text, decoding=Decoding(greedy=True), n_samples=2, seed=0)
-    best = [max(zip(n, word, strict=True))[1] for n, word in zip(drawn["n_first"], drawn["word"], strict=True)]
-    return Predicted(q, _modal_rows(people, q, people.row_of(_codes(people, best)))), lost_spellings(model.name, lost)
+    can, lost = engine.writable(forms)
+    said = list(zip(rows.context.tolist(), [can[str(people.words.strings[code])] for code in rows.word], strict=True))
+    q, _ = engine.word_probabilities(asked.work, people.text, said)
+    best = engine.best_words(asked.work, people.text)
+    doubts = lost_spellings(engine.name, lost, engine.word_note)
+    return Predicted(q, _modal_rows(people, q, people.row_of(_codes(people, best)))), doubts
 
 
-def _codes(people: People, words: list[str]) -> Ints:
-    """Codes of strings as people's words; -1 for one that nobody gave, -2 where no word was begun."""
+def _codes(people: People, words: Sequence[str | None]) -> Ints:
+    """Codes of strings as people's words; -1 for one that nobody gave or none, -2 where no word was begun."""
     known = {str(word): code for code, word in enumerate(people.words.strings)}
-    normal = cloze.normalise_words(words, people.rules).words.tolist()
+    normal = cloze.normalise_words([word or "" for word in words], people.rules).words.tolist()
     pairs = zip(words, normal, strict=True)
-    return np.array([-2 if word == FAILED else known.get(str(its), -1) for word, its in pairs], dtype=np.int64)
+    return np.array([-2 if word == "" else known.get(str(its), -1) for word, its in pairs], dtype=np.int64)
 
 
 def _modal_rows(people: People, q: FloatArray, greedy: Ints) -> Ints:

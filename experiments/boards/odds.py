@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,16 +15,21 @@ from shannon_game.estimators.comparison import HUMAN, score
 from shannon_game.estimators.comparison.reports import report_from_log_ratio
 from shannon_game.estimators.comparison.terms import ResponsePairs, log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, seen_in_part, with_people_drawn
-from shannon_game.experiments.harness.language_models import Work, batches_in_order
-from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.store.keys import operation_key, result_key
-from shannon_game.inference.store.store import ragged
+from shannon_game.experiments.boards.abilities import (
+    AnyEngine,
+    Asked,
+    Measured,
+    UnitScores,
+    seen_in_part,
+    with_people_drawn,
+)
+from shannon_game.inference.lm.engine import EngineBase, open_engine
+from shannon_game.inference.lm.stored import Work
 
 _EVEN = "(always 50%)"
 
 
-def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -> Measured:
+def odds(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
     """Score models' odds on the pairs of every item, beside people's reports and beside always saying 50%."""
     if not study.sizes.get("response"):
         raise InputError("has no answer of people", source=f"study {study.attrs.get('name')!r}")
@@ -39,11 +44,8 @@ def odds(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -
     ratios = {name: pairs.model_log_ratio[pairs.models.index(name)] for name in asked.stored(list(pairs.models))}
     surprisal = {name: -study["target_logprob"].sel(model=name).to_numpy()[positions] for name in ratios}
     for name, chosen in models.items():
-        if chosen.source == "ngram":
-            left_out[name] = "an n-gram model of words has no probabilities of tokens"
-            continue
         try:
-            ratios[name], surprisal[name], n_cut = _live(study, pairs, positions, chosen, asked.work)
+            ratios[name], surprisal[name], n_cut = _live(study, pairs, positions, open_engine(name, chosen), asked.work)
         except InputError as problem:
             left_out[name] = str(problem)
             continue
@@ -106,40 +108,15 @@ def _overconfidence(pairs: ResponsePairs, report: FloatArray) -> FloatArray:
 
 
 def _live(
-    study: xr.Dataset, pairs: ResponsePairs, positions: NDArray[np.intp], chosen: ModelSettings, work: Work
+    study: xr.Dataset, pairs: ResponsePairs, positions: NDArray[np.intp], engine: EngineBase, work: Work
 ) -> tuple[FloatArray, FloatArray, int]:
     """Log-ratio of the pairs, (response,), surprisal of the texts' tokens, (item,), and number of contexts cut."""
-    from shannon_game.inference.lm.continuations import continuation_log_probs  # noqa: PLC0415
-    from shannon_game.inference.lm.language_model import encode, model_record  # noqa: PLC0415 - the extra lm
-    from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415
-
-    model = load_language_model(chosen)
     item = np.unique(pairs.item, return_inverse=True)[1]
     target = study["target_token"].to_numpy()[positions].astype(str).tolist()
     contexts = study["context"].to_numpy()[positions].astype(str).tolist()
     shown = [list(dict.fromkeys([target[at], *map(str, pairs.candidate[item == at])])) for at in range(len(positions))]
-    longest = model.max_tokens - _ROOM
-
-    def compute(batch: list[tuple[str, Sequence[str]]]) -> Mapping[str, NDArray[Any]]:
-        tokens = encode(model, [context for context, _ in batch])
-        logprob = continuation_log_probs(model, [each[-longest:] for each in tokens], [some for _, some in batch])
-        return {"logprob": ragged(logprob), "is_cut": np.array([len(each) > longest for each in tokens])}
-
-    asked = list(zip(contexts, shown, strict=True))
-    found = work.compute(
-        f"{model.name}, odds of tokens",
-        operation_key("continuations", model=model.identity, parameters={"longest": longest}, compute=compute),
-        asked,
-        [result_key(context, some) for context, some in asked],
-        compute,
-        batches=batches_in_order(work.items_per_batch),
-        provenance=model_record(model),
-    )
-    logprob = [dict(zip(some, values, strict=True)) for some, values in zip(shown, found["logprob"], strict=True)]
+    found, n_cut = engine.strings_after(work, contexts, shown)
+    logprob = [dict(zip(some, values, strict=True)) for some, values in zip(shown, found, strict=True)]
     ratio = [logprob[at][str(token)] - logprob[at][target[at]] for at, token in zip(item, pairs.candidate, strict=True)]
     own = -np.array([its[token] for its, token in zip(logprob, target, strict=True)])
-    return np.array(ratio), own, int(found["is_cut"].sum())
-
-
-_ROOM = 32
-"""Tokens that a string may take after the longest context."""
+    return np.array(ratio), own, n_cut

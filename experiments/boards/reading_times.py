@@ -10,16 +10,15 @@ import xarray as xr
 
 from shannon_game.estimators.documents import ReadingGain
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores
+from shannon_game.experiments.boards.abilities import AnyEngine, Asked, Measured, UnitScores
 from shannon_game.experiments.cloze.reading_gain import reading_gain
 from shannon_game.experiments.documents.surprisal import surprisal
-from shannon_game.inference.lm.settings import ModelSettings
 
 _LEAST = 0.5
 """Words that a model needs a surprisal of, as a share of those that the best has."""
 
 
-def reading_times(study: xr.Dataset, models: Mapping[str, ModelSettings], asked: Asked) -> Measured:
+def reading_times(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
     """Score models' surprisal on all words of the texts; where readers are told apart, beside half of them."""
     if not models:
         raise InputError("needs a model that runs, and none is named", source=f"study {study.attrs.get('name')!r}")

@@ -41,8 +41,6 @@ class ArdCoverageRow(column.Row):
 
 
 class ArdCoverageSettings(RelevanceSettings, RankedSettings):
-    """Settings of :func:`ard_coverage`."""
-
     players: Names | None = ("factors",)
     """The model whose contexts make the design; its words are not used."""
     predictors: Names = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")

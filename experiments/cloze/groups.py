@@ -43,8 +43,6 @@ class GroupRow(column.Row):
 
 
 class GroupsSettings(ComparableSettings, Seeded):
-    """Settings of :func:`groups`."""
-
     variable: str = "participant_group"
     """Variable of the answers that names the group, as age where a collected study has it."""
     n_permutations: Count = 999

@@ -63,8 +63,6 @@ class ShareRow(column.Row):
 
 
 class ImproveSettings(ClozeSettings, ShareSettings):
-    """Settings of :func:`improve`."""
-
     n_splits: Count = 20
     """Independent random splits of each context's answers into two oracles."""
     oracle_size: Count | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,15 +16,14 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.harness.figures import player_label
-from shannon_game.experiments.harness.language_models import StoreSettings, Work, batches_in_order
+from shannon_game.experiments.harness.language_models import StoreSettings
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.lm.decoding import Decoding
-from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.engine import EngineBase
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.lm.vocabulary import boundary_at
-from shannon_game.inference.lm.word_samples import sample_words
-from shannon_game.inference.lm.words import can_write, word_log_probs
 from shannon_game.inference.settings import Count
-from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.inference.store.keys import result_key
 from shannon_game.inference.store.store import ragged
 
 _BOUNDARY = "punctuation"
@@ -89,106 +87,22 @@ def spellings(
     return {word: [form for form in some if is_word(form)] for word, some in forms.items()}
 
 
-def writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
-    """Spellings that the model has tokens for, and those that it has none for."""
-    every = sorted({form for some in forms.values() for form in some})
-    fine = can_write(model, [" " + form for form in every])
-    lost = {form for form, can in zip(every, fine, strict=True) if not can}
-    return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
-
-
-def lost_spellings(name: str, lost: Sequence[str]) -> list[str]:
-    """Warn of spellings that a model has no tokens for."""
+def lost_spellings(name: str, lost: Sequence[str], note: str = "") -> list[str]:
+    """Warn of spellings that a model has no tokens for, and of what its probabilities of words leave out."""
+    notes = [f"{player_label(name)}: {note}"] if note else []
     if not lost:
-        return []
+        return notes
     first = ", ".join(map(repr, lost[:5])) + (", ..." if len(lost) > 5 else "")
     which = f"{len(lost)} spellings of people's words, whose probability is therefore 0: {first}"
-    return [f"{player_label(name)} has no tokens for {which}"]
-
-
-def score_words(
-    work: Work,
-    model: LanguageModel,
-    texts: Sequence[str],
-    wanted: Sequence[Sequence[str]],
-    *,
-    other_tokenisations_nats: float | None,
-    alone: bool = False,
-) -> Mapping[str, NDArray[Any]]:
-    """Compute the exact log-probabilities of words after contexts, given that a word begins."""
-    ways: dict[str, Any] = {"boundary": _BOUNDARY, "other_tokenisations_nats": other_tokenisations_nats}
-
-    def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
-        logprob, start = [], []
-        for part in [[pair] for pair in batch] if alone else [batch]:
-            texts, some = zip(*part, strict=True)
-            found = word_log_probs(model, encode(model, texts), some, **ways)
-            index, values = found["context_index"].to_numpy(), found["logprob"].to_numpy()
-            logprob += [values[index == i] for i in range(len(part))]
-            start.append(found["start_logprob"].to_numpy())
-        return {"logprob": ragged(logprob), "start_logprob": np.concatenate(start)}
-
-    pairs = [(text, list(some)) for text, some in zip(texts, wanted, strict=True)]
-    return work.compute(
-        f"{model.name}, probabilities of words",
-        operation_key("word_log_probs", model=model.identity, parameters={**ways, "alone": alone}, compute=compute),
-        pairs,
-        [result_key(text, some) for text, some in pairs],
-        compute,
-        batches=batches_in_order(work.items_per_batch),
-        provenance=model_record(model),
-    )
-
-
-def answer_probabilities(
-    work: Work,
-    model: LanguageModel,
-    contexts: Sequence[str],
-    said: Sequence[tuple[int, Sequence[str]]],
-    *,
-    other_tokenisations_nats: float | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probability of every word said in a context, by its forms, and ln of the probability that a word begins there."""
-    of_context: list[list[str]] = [[] for _ in contexts]
-    for context, forms in said:
-        of_context[context] += forms
-    answers = score_words(work, model, contexts, of_context, other_tokenisations_nats=other_tokenisations_nats)
-    logprob = [iter(values) for values in answers["logprob"]]
-    probability = [np.exp(list(islice(logprob[context], len(forms)))).sum() for context, forms in said]
-    return np.array(probability), answers["start_logprob"]
+    return [*notes, f"{player_label(name)} has no tokens for {which}"]
 
 
 def draw_words(
-    work: Work, model: LanguageModel, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int
+    work: Work, engine: EngineBase, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int
 ) -> Mapping[str, NDArray[Any]]:
-    """Draw words after contexts."""
-
-    def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
-        how: dict[str, Any] = {"n_samples": n_samples, "boundary": _BOUNDARY, "seed": seed}
-        words, halves = [], []
-        for text in batch:
-            [one] = sample_words(model, encode(model, [text]), decoding=decoding, **how)
-            of_draw = [FAILED] * n_samples
-            for draw, word in zip(one.draws, one.words, strict=True):
-                of_draw[draw] = word
-            different = {word: place for place, word in enumerate(dict.fromkeys([FAILED, *of_draw]))}
-            code = [different[word] for word in of_draw]
-            half = n_samples // 2
-            words.append(list(different))
-            halves.append([np.bincount(part, minlength=len(different)) for part in (code[:half], code[half:])])
-        first, second = zip(*halves, strict=True)
-        return {"word": ragged(words), "n_first": ragged(first), "n_second": ragged(second)}
-
-    parameters = {"boundary": _BOUNDARY, "n_samples": n_samples, "seed": seed, "decoding": decoding.record()}
-    return work.compute(
-        f"{model.name}, {n_samples:,} words a context ({decoding.label or 'ancestral'})",
-        operation_key("sample_words", model=model.identity, parameters=parameters, compute=compute),
-        list(texts),
-        [result_key(text) for text in texts],
-        compute,
-        batches=batches_in_order(work.items_per_batch),
-        provenance=model_record(model),
-    )
+    """Draw words after contexts; a draw that gives none is a failed sample."""
+    drawn = engine.draw_words(work, texts, decoding=decoding, n_samples=n_samples, seed=seed)
+    return {**drawn, "word": ragged([[str(word) or FAILED for word in some] for some in drawn["word"]])}
 
 
 def word_forms(

@@ -52,8 +52,6 @@ class MixtureRow(column.Row):
 
 
 class MixtureSettings(ClozeSettings):
-    """Settings of :func:`mixture`."""
-
     vocab_size: Count | None = None
     """Words that the uniform distribution is over; null takes the different words of the study."""
     interval: Probability = 0.9

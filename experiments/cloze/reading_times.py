@@ -88,8 +88,6 @@ class ReadingTimesRow(column.Row):
 
 
 class ReadingTimesSettings(ClozeSettings):
-    """Settings of :func:`reading_times`."""
-
     surprisal: GivenTable | None = None
     """words.csv of surprisal, or the folder of its run: models' surprisal, by document and word number."""
     surprisal_column: Literal["surprisal_nats", "sum_bits"] = "surprisal_nats"

@@ -49,8 +49,6 @@ class TvdCoverageRow(column.Row, last=bayes.ConvergenceRow):
 
 
 class TvdCoverageSettings(bayes.BayesianSettings):
-    """Settings of :func:`tvd_coverage`."""
-
     n: Counts = (20, 40, 1000)
     """Answers of people, and samples of the model, in each context."""
     sampler: bayes.SamplerSettings = bayes.SamplerSettings(draws=500, tune=500, chains=2)

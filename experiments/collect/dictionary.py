@@ -9,6 +9,9 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from shannon_game.experiments.collect.games.registry import GAMES
+
+_ANY_GAME = ["GAME"]
 _MEANINGS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "data" / "columns.yaml").read_text(encoding="utf-8")
 )
@@ -16,7 +19,10 @@ _MEANINGS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
 
 def column(file: str, name: str) -> dict[str, Any]:
     """Meaning, type, unit and values of one column of a file."""
-    return {"type": "string", **_MEANINGS.get(f"{file}.{name}", _MEANINGS[name])}
+    own = {key: told for game in GAMES.values() for key, told in game.texts().get("columns", {}).items()}
+    known = {**own, **_MEANINGS}
+    found = {"type": "string", **known.get(f"{file}.{name}", known[name])}
+    return found | ({"values": list(GAMES)} if found.get("values") == _ANY_GAME else {})
 
 
 def data_dictionary(tables: Mapping[str, Iterable[str]]) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-import pandas as pd
 import xarray as xr
 
 from shannon_game.experiments.collect.collection import Collection, open_collection
@@ -14,10 +13,22 @@ from shannon_game.experiments.collect.games.registry import chosen_contexts
 from shannon_game.experiments.collect.players.demonstration import played
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.inference.progress import counted
 
 log = logging.getLogger("shannon-game")
+
+
+class SessionRow(column.Row):
+    """One session."""
+
+    participant: str = column.key("pseudonym")
+    game: str = column.key("games of the visit")
+    state: str = column.flag("where the visit stands")
+    n_answers: int = column.estimate("answers")
+    n_announced: float = column.detail("questions announced")
+    score_points: float = column.detail("points")
 
 
 @experiment(CollectSettings)
@@ -53,12 +64,12 @@ def collected(collection: Collection) -> ExperimentResult:
             games: list[str] = [block.game for block in collection.of(visit).blocks]
             numbers = n_answers, visit.n_announced, points
             rows.append((player.pseudonym, " and ".join(games) or visit.game, visit.state, *numbers))
-    columns = ["participant", "game", "state", "n_answers", "n_announced", "score_points"]
-    table = pd.DataFrame(rows, columns=columns).astype({"score_points": float, "n_announced": float})
+    cells = [dict(zip([one.name for one in SessionRow.columns], row, strict=True)) for row in rows]
+    table = SessionRow.table(cells).astype({"score_points": float, "n_announced": float})
     done = table[table["state"] == "done"]
     n_fewer = int((done["n_answers"] < done["n_announced"]).sum())
     text = (
         f"{counted(len(table), 'session')} of {collection.study_name}, {len(done)} of them complete, with "
         f"{counted(int(table['n_answers'].sum()), 'answer')}."
     ) + (f" {n_fewer} of the complete ones had fewer questions than announced." if n_fewer else "")
-    return ExperimentResult(table, table.to_xarray(), {}, text)
+    return ExperimentResult(table, table.to_xarray(), {}, text, row=SessionRow)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.dictionary import column, data_dictionary, data_package
-from shannon_game.experiments.collect.games.comparison import report_of
 from shannon_game.experiments.collect.games.protocol import CHECK, n_tries, own_steps
+from shannon_game.experiments.collect.games.registry import GAMES, known_game
 from shannon_game.experiments.collect.settings import PaySettings
 from shannon_game.experiments.collect.tables import (
     COUNTED,
@@ -79,62 +79,6 @@ _COLUMNS: Mapping[str, Any] = {
 COMMON = (*_COLUMNS, "context", "target")
 """Columns of every game; ``data/columns.yaml`` says what each is."""
 
-Values = Mapping[str, Any]
-
-_NOT_HERE = dict.fromkeys(("server_ms", "client_ms", "revisions", "correct", "score_points"))
-"""What is of a whole question stands in one of its rows."""
-
-
-def _comparison(content: Values, layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
-    shown = content["candidates"][layout["candidate"]]
-    # an attention check has no target
-    has_report = "report" in value or "percent_target" in value
-    return [
-        {
-            "candidate": shown["token"],
-            "candidate_position": shown["position"],
-            "target_side": layout["target_side"],
-            "percent_a": value.get("percent_a"),
-            "box_a": value.get("box_a"),
-            "report": report_of(value) if has_report else None,
-        }
-    ]
-
-
-def _guess_until_right(_content: Values, _layout: Values, value: Values, steps: list[Values]) -> list[dict[str, Any]]:
-    # who gives up leaves no last word
-    guesses = [*(step["word"] for step in steps), value["word"]][: value.get("n_guesses", 1)]
-    rows = [{"guess": guess, "guess_number": at + 1, "right": False} for at, guess in enumerate(guesses)]
-    rows[-1]["right"] = bool(value.get("found", False))
-    # the clocks, the score and right or wrong are of the whole question: the last row has them
-    return [*(row | _NOT_HERE for row in rows[:-1]), rows[-1]]
-
-
-def _bets(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [
-        {**bet, "other_chips": value["other_chips"], "right": at == value.get("hit")}
-        for at, bet in enumerate(value["bets"] or [{"word": None, "chips": None}])
-    ]
-    return [rows[0], *(row | _NOT_HERE for row in rows[1:])]
-
-
-_ROWS: Mapping[str, Callable[[Values, Values, Values, list[Values]], list[dict[str, Any]]]] = {
-    "comparison": _comparison,
-    "top1": lambda _content, _layout, value, _steps: [{"guess": value["token"]}],
-    "cloze": lambda _content, _layout, value, _steps: [{"word": value["word"]}],
-    "guess_until_right": _guess_until_right,
-    "bets": _bets,
-}
-
-GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "comparison": ("candidate", "candidate_position", "target_side", "percent_a", "box_a", "report"),
-    "top1": ("guess",),
-    "cloze": ("word",),
-    "guess_until_right": ("guess", "guess_number", "right"),
-    "bets": ("word", "chips", "other_chips", "right"),
-}
-"""Columns of a game beside the common ones."""
-
 
 def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int]) -> pd.DataFrame:
     """Read all answers of a game, in the order in which they were asked, by session."""
@@ -160,15 +104,15 @@ def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int
             # of an attention check what it asks for is the right answer
             "target": str(content.get(CHECK, content["target"])),
         }
-        rows += [common | own for own in _ROWS[game](content, found["layout"], found["value"], own_steps(steps))]
-    return pd.DataFrame(rows, columns=[*COMMON, *GAME_COLUMNS[game]])
+        rows += [common | own for own in GAMES[game].rows(content, found["layout"], found["value"], own_steps(steps))]
+    return pd.DataFrame(rows, columns=[*COMMON, *GAMES[game].columns])
 
 
 def games_answered(transaction: Transaction, *, study_ids: Iterable[int]) -> list[str]:
-    """Games of which there are answers, in the order of :data:`GAME_COLUMNS`."""
+    """Games of which there are answers, in the order of :data:`GAMES`."""
     query = select(Question.game).join(Assignment).join(Answer).where(Question.study_id.in_(list(study_ids))).distinct()
-    found = set(transaction.scalars(query))
-    return [game for game in GAME_COLUMNS if game in found]
+    found = {known_game(name) for name in transaction.scalars(query)}
+    return [game for game in GAMES if game in found]
 
 
 def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.DataFrame:
@@ -252,7 +196,7 @@ def answers_csv(transaction: Transaction, study_id: int) -> str:
     """Write all answers of a study as one CSV; a game leaves the columns of others empty."""
     there = games_answered(transaction, study_ids=[study_id])
     tables = [tidy_answers(transaction, game, study_ids=[study_id]).astype(object) for game in there]
-    columns = [*COMMON, *dict.fromkeys(name for game in there for name in GAME_COLUMNS[game])]
+    columns = [*COMMON, *dict.fromkeys(name for game in there for name in GAMES[game].columns)]
     return export_csv(pd.concat(tables) if tables else pd.DataFrame(), columns)
 
 

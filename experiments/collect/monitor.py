@@ -22,6 +22,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Deck
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.tables import REJECTED, Answer, Assignment, Question, Session
 from shannon_game.experiments.studies.collected.answers import collected_answers
 from shannon_game.experiments.studies.collected.comparison import collected_comparisons
@@ -96,7 +97,7 @@ def session_flags(rows: Sequence[Any], deck: Deck) -> dict[int, list[str]]:
         own = flags.setdefault(session_id, [])
         if np.median([row.server_ms for row in answers]) < FASTEST_MS:
             own.append("too_fast")
-        given = Counter(_given(game, row.value) for row in answers)
+        given = Counter(GAMES[game].given(row.value).casefold() for row in answers)
         if max(given.values()) >= ONE_KEY * len(answers):
             own.append("one_key")
         scores = [_score(row) for row in answers]
@@ -120,12 +121,6 @@ def running_estimate(transaction: Transaction, collection: Collection) -> Perple
         return estimate_perplexity(study, HUMAN, reference="asked")
     except InputError:
         return None
-
-
-def _given(game: str, value: Mapping[str, Any]) -> str:
-    """What a person did, whatever it meant: the box that was chosen, the word that was typed."""
-    names = {"comparison": "box_a" if "box_a" in value else "percent_a", "top1": "token", "bets": "bets"}
-    return str(value[names.get(game, "word")]).casefold()
 
 
 def _score(row: Any) -> float:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.collect.demo import DEMO
+from shannon_game.experiments.collect.games.registry import GAMES, known_game
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
 from shannon_game.experiments.harness.yaml_text import parse_yaml
@@ -24,8 +25,8 @@ from shannon_game.inference.text.prompts import PromptSettings
 if TYPE_CHECKING:
     import xarray as xr
 
-GameName = Literal["comparison", "top1", "cloze", "guess_until_right", "bets"]
-"""The games that there are."""
+GameName = Annotated[str, AfterValidator(known_game)]
+"""Name of a registered game."""
 
 MAY_CHANGE = frozenset(
     {
@@ -144,11 +145,9 @@ class PlayerPopulation(Crowd):
 
 
 class CollectSettings(Seeded):
-    """Settings of :func:`~shannon_game.experiments.collect.experiment.collect`."""
-
     OWN: ClassVar[tuple[str, ...]] = ("players",)
 
-    game: Games = ("comparison", "top1", "cloze", "guess_until_right", "bets")
+    game: Games = tuple(GAMES)
     """Games on offer: comparison, top1, cloze, guess_until_right, bets."""
     plan: UserPath | None = None
     """A plan (YAML) with any of these settings, blocks foremost; what is given beside it may
@@ -300,14 +299,13 @@ class CollectSettings(Seeded):
 
     def goes_on(self, game: str) -> bool:
         """Whether a game goes on from one place of a text to the next."""
-        return game == "top1" or (game != "comparison" and self.order == "cumulative")
+        always = GAMES[game].goes_on
+        return self.order == "cumulative" if always is None else always
 
     def block(self, game: str) -> BlockSettings:
         """How much is asked of a game."""
         given = next((block for block in self.blocks if block.game == game), None)
-        return given or BlockSettings(
-            game=cast("GameName", game), n_questions=self.n_questions, training_rounds=self.training_rounds
-        )
+        return given or BlockSettings(game=game, n_questions=self.n_questions, training_rounds=self.training_rounds)
 
     def n_checks(self, game: str) -> int:
         """Attention checks of a game."""

@@ -10,10 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.harness.yaml_text import parse_yaml
 
 _HERE = Path(__file__).parent
 _LANGUAGES = _HERE / "languages"
+_KEYS = {
+    "unit": "choose.unit.{}",
+    "text": "instructions.{}_text",
+    "score": "instructions.{}_score",
+    "rules": "rules.{}",
+    "question": "play.question_{}",
+    "keys": "keys.{}",
+}
+"""Texts of a game's own file, and where the pages look for them; others are ``game.NAME.KEY``."""
 
 
 def available() -> list[str]:
@@ -21,11 +31,20 @@ def available() -> list[str]:
     return sorted(path.stem for path in _LANGUAGES.glob("*.yaml"))
 
 
-@cache
 def read_strings(language: str) -> Mapping[str, str]:
-    """Read all texts of a language by key: ``play.next``."""
+    """Read all texts of a language by key, ``play.next``; those of a game too that has its own file."""
     if language not in available():
         raise unknown_choice("language", language, available())
+    texts = dict(common_strings(language))
+    for game in GAMES.values():
+        own = game.texts().get(language, {})
+        texts |= {_KEYS.get(key, f"game.{{}}.{key}").format(game.name): str(text) for key, text in own.items()}
+    return texts
+
+
+@cache
+def common_strings(language: str) -> Mapping[str, str]:
+    """Texts of a language that no game has in a file of its own."""
     text = (_LANGUAGES / f"{language}.yaml").read_text(encoding="utf-8")
     return dict(_flat(parse_yaml(text, f"languages/{language}.yaml"), ""))
 
@@ -71,9 +90,10 @@ class Strings:
         return self._by_language[language].get("direction", "ltr")
 
 
-@cache
 def page_version() -> str:
     """Hash of all that a page is made of: templates, texts, scripts and styles."""
     files = sorted(path for name in ("templates", "languages", "static") for path in (_HERE / name).glob("*.*"))
+    own = {path for game in GAMES.values() for path in game.folder.glob(f"*{game.name}.*")}
+    files += sorted(path for path in own if path.suffix in (".html", ".yaml"))
     hashes = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
     return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()[:12]

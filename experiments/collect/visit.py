@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.security import (
     AGES_SECONDS,
     COOKIE,
@@ -134,7 +135,8 @@ def page(
         "personal": f"/?{PERSONAL}={token}",
         **values,
     }
-    response = HTMLResponse(_templates().get_template(template).render(context), status_code=status)
+    folders = tuple(dict.fromkeys(game.folder for game in GAMES.values()))
+    response = HTMLResponse(_templates(folders).get_template(template).render(context), status_code=status)
     response.headers["cache-control"] = "no-store"
     if visit.token is None:
         set_cookie(response, visit, token)
@@ -170,9 +172,11 @@ def refuse(visit: Visit, refusal: Refusal, back: str | None = None) -> Response:
 
 
 @cache
-def _templates() -> Environment:
-    folder = FileSystemLoader(Path(__file__).parent / "templates")
-    return Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+def _templates(folders: tuple[Path, ...]) -> Environment:
+    loader = FileSystemLoader([Path(__file__).parent / "templates", *folders])
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.globals["games"] = GAMES
+    return made
 
 
 def _visible(text: str, marks: Mapping[str, tuple[str, str]]) -> Markup:

@@ -53,8 +53,6 @@ class BootstrapRow(estimates.EstimateRow):
 
 
 class BootstrapSettings(estimates.ComparisonSettings):
-    """Settings of :func:`bootstrap`."""
-
     rounding: estimates.RoundingSettings = estimates.RoundingSettings(name="none")
     """The grid to which reports are rounded."""
     half_samples: Count = 100
@@ -77,7 +75,7 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
     rows, full_rows, replicates, warnings = [], [], [], []
     for player in estimates.chosen_players(study, settings.players):
         full = estimates.estimate(settings, study, player, scheme)
-        full_rows.append(estimates.table_row(full, control))
+        full_rows.append(vars(estimates.estimate_row(full, control, estimates.EstimateRow)))
         arrays = log_terms(pairs, player, scheme), pairs.item, pairs.participant
         for kind, found in _replicates(arrays, settings).items():
             rows.append({**full_rows[-1], "bootstrap": kind, **_row(kind, found, full, settings.interval)})

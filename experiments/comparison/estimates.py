@@ -202,9 +202,6 @@ class EstimateRow(column.Row):
     verdict: str = column.flag("whether the responses per item are enough", bad={"too few": "‡", "doubtful": "†"})
 
 
-TABLE_COLUMNS = tuple(each.name for each in EstimateRow.columns)
-
-
 def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str]:
     """Players to show: those named, by default all of the study."""
     valid = player_names(study)
@@ -259,8 +256,8 @@ def estimate(settings: EstimateSettings, study: xr.Dataset, player: str, scheme:
     )
 
 
-def estimate_row(result: PerplexityEstimate, generator: str, kind: type[R]) -> R:
-    """One row of a perplexity-like table."""
+def estimate_row(result: PerplexityEstimate, generator: str, kind: type[R], **own: Any) -> R:
+    """One row of a perplexity-like table; `own` are the columns that the question adds."""
     return kind.of(
         result,
         result.gap,
@@ -269,12 +266,8 @@ def estimate_row(result: PerplexityEstimate, generator: str, kind: type[R]) -> R
         true_perplexity=float(np.exp(result.true_loss_nats)),
         true_perplexity_asked=float(np.exp(result.reference_loss_nats + result.true_gap_nats)),
         error_nats=result.gap.gap_nats - result.true_gap_nats,
+        **own,
     )
-
-
-def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
-    """Cells of such a row, for tables that are not declared yet."""
-    return dict(vars(estimate_row(result, generator, EstimateRow)))
 
 
 def player_rows(table: pd.DataFrame) -> pd.DataFrame:

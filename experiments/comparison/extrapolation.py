@@ -49,8 +49,6 @@ class ExtrapolationRow(column.Row):
 
 
 class ExtrapolationSettings(Seeded):
-    """Settings of :func:`extrapolation`."""
-
     degrees: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)] = (1, 2)
     """Degrees of the polynomial; one that the models are too few for is left out."""
     n_replicates: Count = 1000

@@ -48,8 +48,6 @@ _BINS = 8
 
 
 class PracticeSettings(Settings):
-    """Settings of :func:`practice`."""
-
     against: str = "order"
     """What the answers are regressed on: order (answers given before), or a variable of the answers above 0, such as
     client_ms or server_ms of collected answers: whether slow answers are better."""

@@ -18,8 +18,6 @@ from shannon_game.experiments.harness.sweep_figure import draw_sweep
 
 
 class RoundingEffectSettings(estimates.ComparisonSettings):
-    """Settings of :func:`rounding`; the scheme of ``rounding`` is compared too, a custom one for example."""
-
     schemes: Annotated[tuple[str, ...], Field(min_length=1)] = ("none", "interface", "coarse", "coarser")
     """Roundings to compare: names of schemes."""
 

@@ -56,8 +56,6 @@ class SampleSizeRow(column.Row):
 
 
 class SampleSizeSettings(EstimateSettings):
-    """Settings of :func:`sample_size`."""
-
     rounding: RoundingSettings = RoundingSettings(name="none")
     """The grid to which reports are rounded."""
     n: Counts = (1, 4, 10, 40, 100, 400)

@@ -58,8 +58,6 @@ _N_COLUMNS = 4
 
 
 class SbcSettings(RankedSettings):
-    """Settings of :func:`sbc`."""
-
     model: str = "calibration"
     """calibration, calibration_beta, accuracy, recalibration or tvd, or the dotted name of a
     function of your own: takes the study and these settings, gives an SbcModel."""

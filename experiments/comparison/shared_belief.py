@@ -38,8 +38,6 @@ class SharedBeliefRow(column.Row):
 
 
 class SharedBeliefSettings(Settings):
-    """Settings of :func:`shared_belief`."""
-
     rounding: RoundingSettings = RoundingSettings(name="none")
     """What reports are rounded to first."""
     slope: Positive | None = None

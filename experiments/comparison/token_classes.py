@@ -48,8 +48,6 @@ class ClassRow(column.Row):
 
 
 class TokenClassesSettings(estimates.ComparisonSettings):
-    """Settings of :func:`token_classes`."""
-
     rounding: estimates.RoundingSettings = estimates.RoundingSettings(name="none")
     """The grid to which reports are rounded."""
     context_words: tuple[Count, ...] = (20, 50)

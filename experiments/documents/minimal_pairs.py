@@ -12,7 +12,7 @@ from shannon_game.estimators.documents.clusters import t_half_width, wilson_inte
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Load
-from shannon_game.experiments.documents.scored import Scored, join_texts
+from shannon_game.experiments.documents.scored import join_texts
 from shannon_game.experiments.documents.surprisal import ScoringSettings, scored_by
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import open_work
@@ -20,6 +20,7 @@ from shannon_game.experiments.harness.plots import declared_forest
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.studies.documents.pairs import pair_study
+from shannon_game.inference.lm.scored import Scored
 from shannon_game.inference.settings import Probability
 
 _EVERY = "all"
@@ -44,8 +45,6 @@ class MinimalPairsRow(column.Row):
 
 
 class MinimalPairsSettings(ScoringSettings):
-    """Settings of :func:`minimal_pairs`."""
-
     interval: Probability = 0.9
     """Probability inside the intervals."""
 

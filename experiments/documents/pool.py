@@ -40,8 +40,6 @@ _FEW = 5
 
 
 class PoolSettings(Settings):
-    """Settings of :func:`pool`."""
-
     interval: Probability = 0.9
     """Probability inside the intervals."""
 

@@ -12,22 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shannon_game.experiments.documents.scored import Scored, scores_of
 from shannon_game.experiments.documents.words import REVISION_SHOWN, region_table, token_table, word_table
 from shannon_game.experiments.harness import rows as column
-from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
-from shannon_game.inference.lm.alignment import character_places
-from shannon_game.inference.lm.language_model import model_record
-from shannon_game.inference.lm.masked import (
-    MaskedModel,
-    MaskedText,
-    load_masked_model,
-    masked_texts,
-    pseudo_log_likelihoods,
-)
-from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.store.keys import operation_key, result_key
-from shannon_game.inference.store.store import ragged
+from shannon_game.inference.lm.masked import Masked
+from shannon_game.inference.lm.scored import Scoring
+from shannon_game.inference.lm.stored import Work
 
 
 class PseudoRow(column.Row):
@@ -45,7 +34,7 @@ class PseudoRow(column.Row):
 
 def pseudo_tables(
     work: Work,
-    models: Mapping[str, ModelSettings],
+    models: Mapping[str, Any],
     documents: NDArray[Any],
     texts: Sequence[str],
     *,
@@ -56,18 +45,13 @@ def pseudo_tables(
     """The table of models, tables of words, tokens, documents and regions, and warnings."""
     rows, parts, warnings = [], dict[str, list[pd.DataFrame]](words=[], tokens=[], documents=[]), []
     for name, settings in models.items():
-        masked = load_masked_model(settings)
-        items = masked_texts(masked, texts, within_word=method == "pll")
-        scores = _scores(work, masked, items, method)
-        unknown = masked.model.tokenizer.unk_token_id
-        n_unknown = sum(item.tokens[place] == unknown for item in items for place in item.scored)
-        if n_unknown:
-            token = masked.model.tokenizer.unk_token
-            warnings.append(f"{name}: {n_unknown} tokens are unknown to its tokenizer, and scored as {token}")
-        scored = _scored(masked, texts, items, scores)
+        engine = Masked(name, settings, within_word=method == "pll")
+        scored = engine.scored(work, texts, Scoring(documents.tolist(), boundaries))
+        scores = list(scored.scores["logprob"])
+        warnings += [f"{name}: {note}" for note in scored.notes]
         words = word_table(name, scored, documents, texts, boundaries)
         tokens = token_table(name, scored, documents, texts)
-        tokens = tokens.assign(start=[start for item in items for start, _ in item.spans])
+        tokens = tokens.assign(start=[start for item in engine.texts(texts) for start, _ in item.spans])
         whole = pd.DataFrame({"document": documents, "pll_nats": [float(nats.sum()) for nats in scores]})
         whole = whole.assign(model=name, n_tokens=list(map(len, scores)), revision=scored.revision[:REVISION_SHOWN])
         for what, its in (("words", words), ("tokens", tokens)):
@@ -83,41 +67,6 @@ def pseudo_tables(
         found = region_table(tables["words"], tables["tokens"], regions, by_name, "pll_nats")
         tables["regions"] = _columns(found.assign(pll_nats=found["tokens_sum"]))
     return PseudoRow.table(rows), tables, warnings
-
-
-def _scores(work: Work, masked: MaskedModel, items: list[MaskedText], method: str) -> list[NDArray[np.float64]]:
-    def compute(batch: list[MaskedText]) -> dict[str, NDArray[Any]]:
-        return {"pll_nats": ragged(pseudo_log_likelihoods(masked, batch))}
-
-    operation = operation_key("pseudo_log_likelihood", model=masked.model.identity, parameters={}, compute=compute)
-    found = work.compute(
-        f"documents under {masked.model.name} ({method})",
-        operation,
-        items,
-        [result_key(item.tokens, item.scored, item.last) for item in items],
-        compute,
-        batches=batches_by_tokens(
-            lambda item: len(item.tokens) * len(item.scored), work, masked.model.settings.tokens_per_batch
-        ),
-        provenance=model_record(masked.model),
-    )
-    return list(found["pll_nats"])
-
-
-def _scored(
-    masked: MaskedModel, texts: Sequence[str], items: Sequence[MaskedText], scores: Sequence[NDArray[np.float64]]
-) -> Scored:
-    """Pseudo-log-likelihoods in the place of log-probabilities; no end of a word is counted."""
-    ends = [[0, *(stop for _, stop in item.spans)] for item in items]
-    return Scored(
-        document=np.arange(len(texts)),
-        scores=scores_of(scores, boundary=0.0),
-        places=[character_places(text)[its] for text, its in zip(texts, ends, strict=True)],
-        units=np.zeros((len(texts), 3), dtype=np.int64),
-        tokens=[masked.model.tokenizer.convert_ids_to_tokens([item.tokens[i] for i in item.scored]) for item in items],
-        bos="",
-        revision=masked.model.revision or masked.model.weights_sha256,
-    )
 
 
 def _columns(table: pd.DataFrame) -> pd.DataFrame:

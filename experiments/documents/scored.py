@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,13 +12,8 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.estimators.word_spans import has_unspaced, word_spans
-from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
-from shannon_game.experiments.studies.parsing import some_of
-from shannon_game.inference.lm.alignment import character_places, shared_places, token_places, written_places
-from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
-from shannon_game.inference.lm.scoring import score_documents
-from shannon_game.inference.lm.vocabulary import writes_bytes
-from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.inference.lm.alignment import shared_places
+from shannon_game.inference.lm.scored import BOUNDARY, Scored, units_of
 from shannon_game.inference.store.store import ragged
 
 
@@ -49,205 +41,6 @@ def shared_span(text: str, places: Sequence[NDArray[np.int64] | None]) -> Span |
 def inside(places: NDArray[np.int64], span: Span) -> NDArray[np.bool_]:
     """Which tokens lie in a span; a space that a tokenizer puts before a text lies at its beginning."""
     return (places[:-1] >= span.start) & (places[1:] <= span.stop)
-
-
-def units_of(content: bytes, boundaries: str = "script") -> tuple[int, int, int]:
-    """Count the words, characters and bytes of a part of a text."""
-    text = content.decode(errors="replace")
-    # a character of which the part holds the beginning alone is none of it
-    n_characters = len(content.translate(None, bytes(range(0x80, 0xC0))))
-    is_spaced = boundaries == "spaces" or not has_unspaced(text)
-    words = text.split() if is_spaced else word_spans(text, boundaries=boundaries)
-    return len(words), n_characters, len(content)
-
-
-_SCORES = ("logprob", "is_best", "entropy_nats", "rank")
-BOUNDARY = "boundary_logprob"
-"""ln of the probability that a word ends before each token, and after the last."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Scores of one model: rows are the documents that have any."""
-
-    document: NDArray[np.intp]
-    """Position of the document, shape (row,)."""
-    scores: Mapping[str, NDArray[Any]]
-    """Of :data:`_SCORES`: an array a row, of its tokens; :data:`BOUNDARY` has one value more."""
-    places: Sequence[NDArray[np.int64] | None]
-    """Where the scored tokens begin and end, in UTF-8 bytes; None where the tokenizer changed the text."""
-    units: NDArray[np.int64]
-    """Words, characters and bytes of what was scored, shape (row, 3)."""
-    tokens: Sequence[Sequence[str]]
-    """Strings of the scored tokens, by row, where words and tokens are shown."""
-    bos: str
-    """Token before every document, or none."""
-    revision: str = ""
-    """Commit of a Hub repository, else the hash of the model's files."""
-    window: int | None = None
-    stride: int | None = None
-    goes_on: AbstractSet[int] = frozenset()
-    """Rows that go on after a text whose last word had its end counted."""
-    notes: tuple[str, ...] = ()
-    """What the report warns of."""
-    said: str = ""
-    """What the report says of the cost."""
-
-
-def scores_of(
-    logprob: Sequence[NDArray[np.float64]], rank: Sequence[NDArray[np.float64]] | None = None, *, boundary: float
-) -> dict[str, NDArray[Any]]:
-    """Scores where the distributions are not known, and the end of every word has one log-probability or none."""
-    none = [np.full(its.size, np.nan) for its in logprob]
-    rank = none if rank is None else rank
-    return {
-        "logprob": ragged(logprob),
-        "is_best": ragged([its == 1 for its in rank]),
-        "entropy_nats": ragged(none),
-        "rank": ragged(rank),
-        BOUNDARY: ragged([np.full(its.size + 1, boundary) for its in logprob]),
-    }
-
-
-def score_texts(
-    work: Work,
-    model: LanguageModel,
-    texts: Sequence[str],
-    names: Sequence[object],
-    *,
-    max_tokens: int | None,
-    window: int | None,
-    stride: int | None,
-    has_words: bool = False,
-    boundaries: str = "script",
-    heads: Sequence[list[int]] | None = None,
-) -> Scored:
-    """Score texts under a model, through the store; with `has_words` also where words end, if its tokens say it.
-
-    `heads` are tokens before each text, such as a user's turn, in place of the BOS token.
-    """
-    tokens = all_tokens = encode(model, texts, source="study", names=names)
-    if max_tokens is not None:
-        tokens = [document[:max_tokens] for document in tokens]
-    # without a BOS token nothing comes before the first token, which then has no score
-    first = int(model.bos_id is None and heads is None)
-    document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
-    if not document.size:
-        raise InputError(f"have no token that {model.name} can score", source="study", field="text")
-    own = [tokens[i] for i in document]
-    items = own
-    if heads is not None:
-        model, items = replace(model, bos_id=None), [[*heads[i], *tokens[i]] for i in document]
-    # the same whatever the documents, so that what was stored for one corpus serves another
-    window = model.max_tokens if window is None else window
-    stride = max(1, window // 2) if stride is None else stride
-    has_ends = has_words and writes_bytes(model)
-
-    def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        found = score_documents(model, batch, window=window, stride=stride, boundaries=has_ends)
-        ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
-        columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
-        columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
-        rows = {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
-        if has_ends:
-            before, last = found["boundary_logprob"].to_numpy(), found["last_boundary_logprob"].to_numpy()
-            pairs = zip(np.split(before, ends), last, strict=True)
-            rows[BOUNDARY] = ragged([np.append(row, end) for row, end in pairs])
-        return rows
-
-    found = work.compute(
-        f"documents under {model.name}",
-        operation_key(
-            "document_boundaries" if has_ends else "document_scores",
-            model=model.identity,
-            parameters={"window": window, "stride": stride},
-            compute=compute,
-        ),
-        items,
-        [result_key(its) for its in items],
-        compute,
-        batches=batches_by_tokens(len, work, model.settings.tokens_per_batch),
-        provenance=model_record(model),
-    )
-    if heads is not None:
-        # the first token of a head has no score
-        cut = [len(heads[i]) - 1 for i in document]
-        found = {key: ragged([row[n:] for row, n in zip(its, cut, strict=True)]) for key, its in found.items()}
-    if has_words and not has_ends:
-        found = {**found, BOUNDARY: ragged([np.full(its.size + 1, np.nan) for its in found["logprob"]])}
-    n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
-    written = [written_places(model, text, its) for text, its in zip(texts, all_tokens, strict=True)]
-    notes = _doubts(model, list(zip(texts, names, all_tokens, written, strict=True)), first)
-    if n_cut:
-        limit = Set("experiment.max_tokens")
-        notes.append(f"{n_cut} documents were scored up to their token {max_tokens} only ({limit})")
-    if has_words and not has_ends:
-        notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
-    all_places = [token_places(model, texts[i], all_tokens[i]) if written[i] is None else written[i] for i in document]
-    pieces = iter(token_strings(model, [token for its in own for token in its[first:]]) if has_words else ())
-    places = [
-        None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(all_places, document, strict=True)
-    ]
-    contents = [
-        b"" if its is None else texts[i].encode()[its[0] : its[-1]] for its, i in zip(places, document, strict=True)
-    ]
-    return Scored(
-        document=document,
-        scores=found,
-        places=places,
-        units=np.array([units_of(content, boundaries) for content in contents]),
-        notes=tuple(notes),
-        window=window,
-        stride=stride,
-        bos="the chat template" if heads is not None else _start(model) or "none",
-        tokens=[list(islice(pieces, len(its) - first)) for its in own] if has_words else [],
-        revision=model.revision or model.weights_sha256,
-    )
-
-
-def _start(model: LanguageModel) -> str | None:
-    return None if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id))
-
-
-def _doubts(
-    model: LanguageModel, texts: Sequence[tuple[str, object, list[int], NDArray[np.int64] | None]], first: int
-) -> list[str]:
-    """What to know of texts whose tokens are not their characters as written, the first of each kind by name."""
-    unknown = model.tokenizer.unk_token_id
-    bos = _start(model)
-    special = [str(token) for token in model.tokenizer.convert_ids_to_tokens(sorted(model.special_ids)) if token]
-    spelt = re.compile("|".join(map(re.escape, special)) or r"(?!)")
-    kinds: dict[str, list[str]] = {}
-    for text, name, its, exact in texts:
-        if its and exact is None:
-            places = token_places(model, text, its)
-            if places is not None and unknown in its:
-                at, where = list(its).index(unknown), character_places(text)
-                start, stop = np.searchsorted(where, places[at : at + 2])
-                kind = f"have tokens that are unknown to the tokenizer, scored as {model.tokenizer.unk_token}"
-                kinds.setdefault(kind, []).append(f"{name} ({text[start:stop].strip()!r})")
-            elif writes_bytes(model):
-                written = str(model.tokenizer.decode(list(its), skip_special_tokens=False))
-                kind = "are changed by the tokenizer (normalised), and scored as changed"
-                kinds.setdefault(kind, []).append(f"{name} (as {_around(written, text)!r})")
-        found = spelt.search(text)
-        if found:
-            kind = "spell out a special token, which is scored as text"
-            kinds.setdefault(kind, []).append(f"{name} ({found[0]!r})")
-        if len(its) <= first:
-            kinds.setdefault("have no token that can be scored, and no rows", []).append(str(name))
-    notes = [f"{len(those)} documents {kind}: {some_of(those, 3)}" for kind, those in kinds.items()]
-    if model.settings.bos == "auto" and bos and model.tokenizer.bos_token not in (None, bos):
-        said = f"not its BOS token {model.tokenizer.bos_token} but {bos} stands before each text"
-        notes.append(f"{said}; {Set(f'models.{model.name}.bos')} names another")
-    return notes
-
-
-def _around(written: str, text: str) -> str:
-    """Some characters of a text as it was changed, from the first that differs."""
-    pairs = enumerate(zip(written, text, strict=False))
-    same = next((at for at, (a, b) in pairs if a != b), min(len(written), len(text)))
-    return written[max(0, same - 5) : same + 5]
 
 
 _UNSCORED = -1

@@ -19,18 +19,8 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.estimators.word_spans import has_unspaced
-from shannon_game.experiments.documents.endpoint_scores import score_at_endpoint
-from shannon_game.experiments.documents.ngram_scores import score_ngrams
 from shannon_game.experiments.documents.pseudo import PseudoRow, pseudo_tables
-from shannon_game.experiments.documents.scored import (
-    Joined,
-    Scored,
-    after,
-    apart,
-    join_texts,
-    of_shared_text,
-    score_texts,
-)
+from shannon_game.experiments.documents.scored import Joined, after, apart, join_texts, of_shared_text
 from shannon_game.experiments.documents.splits import split_contrasts, split_summary
 from shannon_game.experiments.documents.words import REGION_COLUMNS, best_column, region_table, word_figure, word_tables
 from shannon_game.experiments.harness import figures
@@ -40,7 +30,6 @@ from shannon_game.experiments.harness.language_models import (
     SMOLLM2,
     GeneratedSettings,
     Generator,
-    Work,
     chosen_generator,
     open_work,
 )
@@ -49,14 +38,12 @@ from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import INTERVAL_SE
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
-from shannon_game.experiments.harness.text_models import EndpointSettings
+from shannon_game.experiments.harness.text_models import AnyModel, EndpointSettings
 from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.experiments.studies.parsing import some_of
-from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.lm.loading import load_language_model
-from shannon_game.inference.lm.ngram import load_ngram
-from shannon_game.inference.lm.prompting import prompt_tokens
-from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.engine import open_engine
+from shannon_game.inference.lm.scored import Scored, Scoring
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Text
 from shannon_game.inference.store.keys import result_key
 
@@ -131,7 +118,7 @@ class ScoringSettings(EndpointSettings):
     chat: bool = False
     """Put the prefix as the user's turn into the model's own chat template, and score the texts as its answer."""
 
-    def chosen_models(self) -> Mapping[str, ModelSettings | ApiSettings]:
+    def chosen_models(self) -> Mapping[str, AnyModel]:
         """The models named, else the generator."""
         if self.models:
             return self.models
@@ -140,8 +127,6 @@ class ScoringSettings(EndpointSettings):
 
 
 class SurprisalSettings(Seeded, ScoringSettings):
-    """Settings of :func:`surprisal`; the generator is scored where no models are named."""
-
     n_documents: Count | None = None
     """Documents, drawn at random; null takes all."""
     max_tokens: AtLeastTwo | None = None
@@ -237,7 +222,7 @@ def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArr
 def scored_by(
     work: Work,
     name: str,
-    its: ModelSettings | ApiSettings,
+    its: AnyModel,
     joined: Sequence[Joined],
     *,
     names: Sequence[str],
@@ -253,42 +238,18 @@ def scored_by(
         raise InputError(f"is true, and the user's turn is missing: {Set('experiment.prefix')} says it", field=_CHAT)
     if prefixes is not None and not settings.chat:
         joined, has_parts = after(prefixes, [whole.text for whole in joined]), True
-    texts, boundaries = [whole.text for whole in joined], settings.boundaries
     limits = {"max_tokens": max_tokens, "window": settings.window, "stride": settings.stride}
-    if settings.chat and (isinstance(its, ApiSettings) or its.source == "ngram"):
-        raise InputError(f"needs a model that runs here with a chat template, which {name} is not", field=_CHAT)
-    if isinstance(its, ApiSettings):
-        for limit, value in limits.items():
-            if value is not None:
-                problem = f"is {value}, but {name} is behind an endpoint, which takes whole texts; leave it out"
-                raise InputError(problem, field=f"experiment.{limit}")
-        found = score_at_endpoint(name, its, settings.api_store, texts, boundaries=boundaries)
-    elif its.source == "ngram":
-        found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
-    else:
-        model, heads = load_language_model(its), None
-        if turns is not None:
-            if not model.tokenizer.chat_template:
-                raise InputError(f"is true, but {name} has no chat template; leave it out", field=_CHAT)
-            heads = prompt_tokens(model, [("", turn) for turn in turns])
-        found = score_texts(
-            work, model, texts, names, **limits, has_words=has_words, boundaries=boundaries, heads=heads
-        )
-        before = [0] * len(texts) if heads is None else list(map(len, heads))
-        sizes = [before[at] + len(row) for at, row in zip(found.document, found.scores["logprob"], strict=True)]
-        n_long = sum(size > (found.window or size) for size in sizes)
-        if prefixes is not None and n_long:
-            note = f"{n_long} documents are longer than its window: words at their ends do not see the prefix"
-            found = replace(found, notes=(*found.notes, note))
-    return apart(found, joined, boundaries) if has_parts else found
+    how = Scoring(names, settings.boundaries, has_words, turns=turns, **limits)
+    found = open_engine(name, its).scored(work, [whole.text for whole in joined], how)
+    if prefixes is not None and found.n_long:
+        note = f"{found.n_long} documents are longer than its window: words at their ends do not see the prefix"
+        found = replace(found, notes=(*found.notes, note))
+    return apart(found, joined, settings.boundaries) if has_parts else found
 
 
 def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
-    models = {name: its for name, its in settings.models.items() if isinstance(its, ModelSettings)}
-    if not models or len(models) < len(settings.models):
-        raise InputError(
-            f"is {settings.method!r}, which needs masked models that run here", field=Set("experiment.method")
-        )
+    if not settings.models:
+        raise InputError(f"is {settings.method!r}, which needs masked models", field=Set("experiment.method"))
     default = SurprisalSettings()
     for name in ("max_tokens", "window", "stride", "characters", "context", "words", "prefix", "chat"):
         if getattr(settings, name) != getattr(default, name):
@@ -298,7 +259,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     chosen = _chosen(settings, study, work)
     table, tables, warnings = pseudo_tables(
         work,
-        models,
+        settings.models,
         study["document"].to_numpy()[chosen],
         study["text"].to_numpy()[chosen].tolist(),
         method=settings.method,

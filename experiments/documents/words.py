@@ -26,12 +26,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from shannon_game.estimators.word_spans import word_spans
-from shannon_game.experiments.documents.scored import BOUNDARY, Scored
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.inference.lm.alignment import character_places
+from shannon_game.inference.lm.scored import BOUNDARY, Scored
 
 TOKEN_COLUMNS = (
     *("document", "model", "token_num", "start", "stop", "token"),

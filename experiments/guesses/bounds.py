@@ -49,8 +49,6 @@ class BoundRow(column.Row):
 
 
 class BoundsSettings(Settings):
-    """Settings of :func:`bounds`."""
-
     vocab_size: Count | None = None
     """Words (or letters, or tokens) that can be guessed; the upper bound needs it where one was not found."""
     interval: Probability = 0.9

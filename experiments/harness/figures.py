@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.harness.marks import arms, light_grid, mark, number_ticks, shown_title
-from shannon_game.experiments.harness.questions import GIVEN_WIDTH
+from shannon_game.experiments.harness.settings import GIVEN_WIDTH
 
 STYLE = {
     "font.size": 10,

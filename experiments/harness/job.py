@@ -19,6 +19,7 @@ from shannon_game.experiments.harness.kinds import checked_study, lacking
 from shannon_game.experiments.harness.registry import Entry, entry_of, given_to, known, load_target, to_plain
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult
+from shannon_game.experiments.harness.settings import OutputSettings
 from shannon_game.inference.posterior.thresholds import SamplerName
 from shannon_game.inference.settings import Settings, settings_from
 
@@ -56,7 +57,8 @@ def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
 
 # any name can be set below these: their classes check it, with better words
 _OPEN = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}), "output")
-_NODES = {name: DictConfig({}, flags={"struct": False}) for name in _OPEN}
+_DEFAULTS = {"output": OutputSettings().model_dump()}
+_NODES = {name: DictConfig(_DEFAULTS.get(name, {}), flags={"struct": False}) for name in _OPEN}
 ConfigStore.instance().store(name="open_nodes", node=DictConfig(_NODES))
 # options that are a name and nothing else; that of the naive estimator is a file
 _NAMED = {"rounding": "SCHEMES", "estimator": "ESTIMATORS"}

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 import pooch
-from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.inference.lm.ngram import ARPA
-from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.lm.stored import StoredResults, compute_stored
-from shannon_game.inference.progress import stage
+from shannon_game.inference.lm.settings import ModelSettings, OwnSettings
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Settings, UserPath
-from shannon_game.inference.store.keys import OperationKey, Shard, parse_shard
+from shannon_game.inference.store.keys import parse_shard
 from shannon_game.inference.store.store import Store, open_store
 
 SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
@@ -26,8 +22,6 @@ SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 
 
 _ITEMS_PER_BATCH = 8
-# whose results are stored together
-_PASSES_PER_BATCH = 4
 
 S = TypeVar("S", bound=Settings)
 
@@ -44,27 +38,58 @@ def found_at(path: str) -> dict[str, Any]:
 
 def keys_are_names(given: Any) -> Any:
     """A model that runs and has no name goes by its key; one behind an endpoint always does."""
-    if isinstance(given, str):
-        given = [given]
-    if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
-        # by place: two of one name are refused with the others
-        return {str(at): SMOLLM2 if each == SMOLLM2.name else found_at(each) for at, each in enumerate(given, start=1)}
-    if not isinstance(given, Mapping):
+    if given is None:
         return given
-    return {
-        key: {"name": key, **its} if isinstance(its, Mapping) and its.get("source") != "api" else its
-        for key, its in given.items()
-    }
+    if not isinstance(given, Mapping | list | tuple):
+        given = [given]
+    if isinstance(given, list | tuple):
+        # by place: two of one name are refused with the others
+        given = {str(at): _by_itself(each) for at, each in enumerate(given, start=1)}
+    return {key: _with_name(key, its) for key, its in given.items()}
+
+
+def _by_itself(given: Any) -> Any:
+    """Settings of a model that is named by a path, or is an engine."""
+    if isinstance(given, str):
+        return SMOLLM2 if given == SMOLLM2.name else found_at(given)
+    return _own(str(getattr(given, "name", None) or type(given).__name__), given)
+
+
+def _with_name(key: str, its: Any) -> Any:
+    if isinstance(its, Mapping) and "_target_" in its:
+        arguments = {name: value for name, value in its.items() if name not in ("_target_", "name")}
+        about = {"name": its.get("name", key), "target": its["_target_"]}
+        return OwnSettings(**about, arguments=arguments)
+    if isinstance(its, Mapping):
+        return its if its.get("source") == "api" else {"name": key, **its}
+    return _own(key, its)
+
+
+def _own(name: str, engine: Any) -> Any:
+    """Settings of an engine that Python gives; settings, and what can be none, are as they are."""
+    if engine is None or isinstance(engine, Settings | str | int | float | list | tuple | Mapping):
+        return engine
+    target = f"{type(engine).__module__}.{type(engine).__qualname__}"
+    return OwnSettings(name=name, target=target, given=engine)
 
 
 def by_name(models: Mapping[str, S]) -> dict[str, S]:
     """Models by their names, which differ; one behind an endpoint goes by its key."""
     named: dict[str, S] = {}
     for key, its in models.items():
-        name = its.name if isinstance(its, ModelSettings) else key
+        name = str(getattr(its, "name", key))
         if name in named:
             raise InputError(f"{name!r} is the name of two models", field=f"{key}.name")
         named[name] = its
+    return named
+
+
+def _of_the_toolkit(given: Any) -> Any:
+    named = keys_are_names(given)
+    for key, its in (named or {}).items():
+        if isinstance(its, OwnSettings):
+            problem = "is an engine of your own, and this question asks for more than engines have"
+            raise InputError(f"{problem}; name a model of the Hub, a folder or a file", field=key)
     return named
 
 
@@ -75,7 +100,10 @@ def _a_model_or_a_name(given: Any) -> Any:
     return its if its.get("source") is not None else its.get("name")
 
 
-LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(keys_are_names), AfterValidator(by_name)]
+_Here = Annotated[ModelSettings | OwnSettings, Field(discriminator="source")]
+Engines = Annotated[Mapping[str, _Here], BeforeValidator(keys_are_names), AfterValidator(by_name)]
+"""Models that run here and engines of the user's, by name."""
+LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(_of_the_toolkit), AfterValidator(by_name)]
 Generator = Annotated[ModelSettings | str | None, BeforeValidator(_a_model_or_a_name)]
 
 
@@ -128,54 +156,6 @@ def chosen_generator(settings: GeneratedSettings) -> ModelSettings:
     return next(iter(models.values()))
 
 
-@dataclass
-class Work:
-    """A store, the part of the work that this run does, and what it has counted."""
-
-    store: Store
-    shard: Shard | None
-    items_per_batch: int
-    fills_passes: bool
-    """Batches may be larger, so that they fill passes."""
-    n_computed: int = 0
-    n_found: int = 0
-
-    def compute(
-        self,
-        what: str,
-        operation: OperationKey,
-        items: Sequence[Any],
-        keys: Sequence[str],
-        compute_batch: Callable[[list[Any]], Mapping[str, NDArray[Any]]],
-        *,
-        batches: Callable[[list[Any]], list[list[int]]],
-        provenance: Mapping[str, Any],
-    ) -> Mapping[str, NDArray[Any]]:
-        """Compute what the store lacks of some items, and give the results of all of them."""
-        with stage(what, announced=True) as show:
-            done: StoredResults = compute_stored(
-                self.store,
-                operation,
-                items,
-                keys,
-                compute_batch,
-                batches=batches,
-                provenance=provenance,
-                progress=show,
-            )
-        self.n_computed += done.n_computed
-        self.n_found += done.n_found
-        return done.arrays
-
-    def mine(self, keys: Sequence[str]) -> NDArray[np.intp]:
-        """Positions of the keys that belong to this run's shard, increasing."""
-        return np.flatnonzero(np.ones(len(keys), dtype=bool) if self.shard is None else self.shard.holds(keys))
-
-    def said(self) -> str:
-        """Say what was computed and what was there, for the report."""
-        return f"{self.n_computed:,} results were computed, {self.n_found:,} were in the store `{self.store.folder}`."
-
-
 def training_folder(settings: StoreFolder, key: str) -> Path:
     """Folder of one training run, in the store that the settings name, which is made if need be."""
     return _store(settings).folder / "training" / key
@@ -188,40 +168,5 @@ def _store(settings: StoreFolder) -> Store:
 def open_work(settings: StoreSettings) -> Work:
     """Open the store that the settings name."""
     size = settings.items_per_batch
-    return Work(_store(settings), parse_shard(settings.shard), size or _ITEMS_PER_BATCH, size is None)
-
-
-def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) -> Callable[[list[Any]], list[list[int]]]:
-    """Cut items into batches of neighbours, once they are sorted by something."""
-
-    def cut(items: list[Any]) -> list[list[int]]:
-        places = sorted(range(len(items)), key=lambda at: order(items[at]))
-        return [places[first : first + n_items] for first in range(0, len(places), n_items)]
-
-    return cut
-
-
-def batches_by_length(length: Callable[[Any], int], *, n_items: int) -> Callable[[list[Any]], list[list[int]]]:
-    """Cut items into batches of similar length, the longest first."""
-    return batches_in_order(n_items, lambda item: -length(item))
-
-
-def batches_by_tokens(
-    length: Callable[[Any], int], work: Work, tokens_per_batch: int | None
-) -> Callable[[list[Any]], list[list[int]]]:
-    """Cut items into batches of similar length that fill a few passes, unless the settings say how many items."""
-    budget = _PASSES_PER_BATCH * (tokens_per_batch or 0)
-
-    def cut(items: list[Any]) -> list[list[int]]:
-        batches: list[list[int]] = []
-        left = 0
-        for at in sorted(range(len(items)), key=lambda at: -length(items[at])):
-            is_full = not batches or len(batches[-1]) >= work.items_per_batch
-            if is_full and not (batches and work.fills_passes and length(items[at]) <= left):
-                batches.append([])
-                left = budget
-            batches[-1].append(at)
-            left -= length(items[at])
-        return batches
-
-    return cut
+    answers = getattr(settings, "api_store", Path("api_answers.db"))
+    return Work(_store(settings), parse_shard(settings.shard), size or _ITEMS_PER_BATCH, size is None, answers)

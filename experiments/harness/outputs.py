@@ -23,7 +23,6 @@ from shannon_game.experiments.harness.pseudonyms import people_of
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.harness.rows import columns_in
 from shannon_game.inference.disk import make_room, write_whole
 from shannon_game.inference.manifest import Manifest, is_as_written, put, remove, take_unused
 from shannon_game.inference.own_folder import LOCK
@@ -199,10 +198,8 @@ def write_outputs(
     import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
 
     write_csv(result.table, staging / "table.csv")
-    if result.row is not None:
-        declared = [one.described() for one in columns_in(result.table, result.row.columns)]
-        text = json.dumps({"fields": declared}, indent=1, ensure_ascii=False)
-        (staging / "columns.json").write_text(text + "\n", encoding="utf-8")
+    text = json.dumps({"fields": [one.described() for one in result.columns]}, indent=1, ensure_ascii=False)
+    (staging / "columns.json").write_text(text + "\n", encoding="utf-8")
     # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
     noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
     write_csv(noted, staging / "notes.csv")

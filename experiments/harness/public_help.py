@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from shannon_game.inference.settings import Settings, ordered_fields, setting_lines
+from shannon_game.inference.settings import Settings, doc_sections, ordered_fields, setting_lines
 
 _RAISES = """\
 Raises
@@ -43,7 +43,6 @@ ExperimentResult
 _OF_SETTINGS = """\
 settings : {}, optional
     All settings as one object; or give them by name, a dotted one in a dictionary: ``a={{"b": 1}}`` for ``a.b``."""
-_SECTION = re.compile(r"\n\n(?=\w[\w ]*\n-{3,}\n)")
 # of our own documentation of settings, which holds no data
 _NULL = re.compile(r"\bnull\b")
 _ORDER = ("Parameters", "Returns", "Other Parameters", "Raises")
@@ -54,10 +53,11 @@ def complete(call: Any, settings_class: type[Settings] | None, sections: str, bu
     given = [each for each in inspect.signature(call).parameters.values() if each.kind is not each.VAR_KEYWORD]
     own = [each.replace(default=None) if each.name == "settings" else each for each in given]
     names = {each.name for each in given} | set(but)
-    about, *written = _SECTION.split(inspect.cleandoc(call.__doc__ or ""))
-    parts = {part.partition("\n")[0]: part.strip() for part in (*_SECTION.split(sections.strip()), *written)}
+    parts = doc_sections(f".\n\n{sections.strip()}") | doc_sections(call.__doc__)
+    about = parts.pop("")
     if settings_class is not None:
         call.settings_class = settings_class
+        settings_class.__doc__ = settings_class.__doc__ or f"Settings of :func:`{call.__name__}`."
         if "settings" in names:
             before = parts.get("Parameters", "Parameters\n----------")
             parts["Parameters"] = f"{before}\n{_OF_SETTINGS.format(settings_class.__name__)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,10 +11,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-GIVEN_WIDTH: ContextVar[float | None] = ContextVar("GIVEN_WIDTH", default=None)
-"""Inches that every figure is wide; none for its own width."""
 
 
 INTERVAL_SE = NormalDist().inv_cdf(0.95)
@@ -46,16 +41,6 @@ def half_width(se: pd.Series[float], interval: float = 0.9) -> pd.Series[float]:
 def normal_interval(value: float, se: float, digits: int) -> str:
     """Interval of 90% in words, as in ``[0.61, 0.64]``."""
     return f"[{value - INTERVAL_SE * se:.{digits}f}, {value + INTERVAL_SE * se:.{digits}f}]"
-
-
-@contextmanager
-def figure_width(inches: float | None) -> Iterator[None]:
-    """Give every figure that is made inside the block a width, such as that of a journal's column."""
-    token = GIVEN_WIDTH.set(inches)
-    try:
-        yield
-    finally:
-        GIVEN_WIDTH.reset(token)
 
 
 @contextmanager

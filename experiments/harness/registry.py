@@ -74,6 +74,10 @@ def given_to(node: DictConfig) -> dict[str, Any]:
 def to_plain(cfg: DictConfig, name: str) -> Any:
     """One node of the config as plain Python, its interpolations resolved."""
     node = cfg[name]
+    if OmegaConf.is_config(node) and len(missing := sorted(OmegaConf.missing_keys(node))) > 1:
+        lost = [f"{name}.{key}" for key in missing]
+        problem = f"have no value yet; add {' '.join(f'{key}=...' for key in lost)} to the command"
+        raise InputError(problem, field=", ".join(lost))
     return OmegaConf.to_container(node, resolve=True, throw_on_missing=True) if OmegaConf.is_config(node) else node
 
 

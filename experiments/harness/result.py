@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import inspect
 from base64 import b64encode
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
@@ -19,7 +19,7 @@ from shannon_game.estimators.layout import notes
 from shannon_game.estimators.schema import is_dataset
 from shannon_game.experiments.harness.kinds import checked_study
 from shannon_game.experiments.harness.public_help import OF_EXPERIMENT, OF_FRAMES, OF_LOADER, complete
-from shannon_game.experiments.harness.rows import Row, undeclared
+from shannon_game.experiments.harness.rows import Column, Row, columns_in, typed
 from shannon_game.experiments.harness.shipped import kinds_of, makers
 from shannon_game.experiments.harness.tables import markdown_plain, markdown_table, screen_table
 from shannon_game.experiments.harness.views import View, for_readers
@@ -59,7 +59,7 @@ class ExperimentResult:
     """By what follows ``posterior_`` in the name of the file, the main one first."""
     row: type[Row] | None = None
     """What declares the columns of the table."""
-    on_screen: pd.DataFrame | None = None
+    on_screen: pd.DataFrame | View | None = None
     """What readers see of the table (:meth:`summary`), where its first columns and all its rows are not the answer."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Further tables, one row per item or participant; written as ``NAME.csv``."""
@@ -109,8 +109,15 @@ class ExperimentResult:
     @cached_property
     def view(self) -> View:
         """What a person reads first, and what is the same in every row."""
+        if isinstance(self.on_screen, View):
+            return self.on_screen
         shown = self.table if self.on_screen is None else self.on_screen
-        return for_readers(shown, undeclared(shown) if self.row is None else self.row.columns)
+        return for_readers(shown, typed(shown) if self.row is None else self.row.columns)
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """What the columns of the table are."""
+        return typed(self.table) if self.row is None else columns_in(self.table, self.row.columns)
 
     def summary(self) -> pd.DataFrame:
         """Return what a person reads first: at most eight columns, intervals as texts; `table` has all, as numbers."""

@@ -25,7 +25,7 @@ from shannon_game.experiments.harness.given_keys import HIDDEN
 from shannon_game.experiments.harness.outputs import broken_output, read_status
 from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.report import fill, save_figures
-from shannon_game.experiments.harness.rows import Column, columns_of, undeclared
+from shannon_game.experiments.harness.rows import Column, columns_of, typed
 from shannon_game.experiments.harness.tables import latex_table, markdown_table, print_table
 from shannon_game.experiments.harness.views import View, paper_table, swept
 from shannon_game.inference.manifest import replaced
@@ -102,13 +102,14 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> S
         return SweptJob(number, "missing", wanted, "")
     if status.status != "ok":
         return SweptJob(number, status.status, wanted, status.error or "")
-    import pandas as pd  # noqa: PLC0415 - only the end of a sweep reads tables
-
     declared, path = folder / str(number) / "columns.json", folder / str(number) / "table.csv"
     if declared.is_file():
         columns = columns_of(json.loads(declared.read_text(encoding="utf-8")))
     else:
-        columns = undeclared(pd.read_csv(path).rename(columns=unguarded).convert_dtypes())
+        # of a version whose runs did not say what their columns are
+        import pandas as pd  # noqa: PLC0415 - only the end of a sweep reads tables
+
+        columns = typed(pd.read_csv(path).rename(columns=unguarded))
     return SweptJob(number, "ok", wanted, "", read_guarded_csv(path), columns)
 
 
@@ -127,9 +128,9 @@ def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
     names = ["job", "status", *swept, *dict.fromkeys(name for table in tables for name in table), "error"]
     parts = [pd.DataFrame(columns=names, dtype=object)]
     for job, table in zip(jobs, tables, strict=True):
-        own = {"job": str(job.number), "status": job.status, "error": job.error}
-        own |= {name: job.overrides.get(key, "") for name, key in swept.items()}
-        parts.append(table.assign(**own).reindex(columns=names, fill_value="").astype(object))
+        cells = {"job": str(job.number), "status": job.status, "error": job.error}
+        cells |= {name: job.overrides.get(key, "") for name, key in swept.items()}
+        parts.append(table.assign(**cells).reindex(columns=names, fill_value="").astype(object))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -156,17 +157,17 @@ def _typed(cells: pd.Series[str], kind: str) -> pd.Series[Any]:
 
 def write_summary(folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: int = 200) -> View:
     """Write ``summary.csv``, ``summary.md``, ``.tex``, ``.png`` and ``.svg`` into the sweep's folder."""
-    text, found = summary_table(jobs), declared_rows(jobs)
-    if found is None or not len(found[0]):
+    text, declared = summary_table(jobs), declared_rows(jobs)
+    if declared is None or not len(declared[0]):
         view, figure = View(text.drop(columns="error")), None
     else:
         from shannon_game.experiments.harness.sweep_figure import draw_sweep  # noqa: PLC0415
 
-        view = paper_table(*found)
-        figure = draw_sweep(*found, title)
+        view = paper_table(*declared)
+        figure = draw_sweep(*declared, title)
     with replaced(folder, "sweep") as staging:
         write_csv(text, staging / "summary.csv")
-        if found is not None:
+        if declared is not None:
             caption = "; ".join(each for each in (title, view.constants, view.notes) if each)
             (staging / "summary.tex").write_text(latex_table(view.table, caption=caption), encoding="utf-8")
         if figure is not None:
@@ -209,8 +210,8 @@ def finish() -> bool | None:
     if config.output.print:
         n_rows, shown = len(view.table), min(len(view.table), _PRINTED_ROWS)
         cut = "" if shown == n_rows else f"; the first {shown} of {n_rows} rows"
-        said = f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}{cut}"
-        print_table(view.table.head(_PRINTED_ROWS), said, view.constants)
+        about = f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}{cut}"
+        print_table(view.table.head(_PRINTED_ROWS), about, view.constants)
         sys.stdout.write(f"{view.notes}\n" if view.notes else "")
         for error in dict.fromkeys(job.error for job in jobs if job.error):
             numbers = [str(job.number) for job in jobs if job.error == error]

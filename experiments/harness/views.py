@@ -85,8 +85,7 @@ def for_readers(table: pd.DataFrame, declared: Sequence[Column]) -> View:
     same = [
         one for one in columns if one.role in ("setting", "context", "key") and one not in keys and one not in varying
     ]
-    said = [f"{one.name} {cell_text(table[one.name].iloc[0])}" for one in same]
-    return View(text, ", ".join(said))
+    return View(text, ", ".join(f"{one.name} {cell_text(table[one.name].iloc[0])}" for one in same))
 
 
 def with_interval(table: pd.DataFrame, columns: Sequence[Column], one: Column, digits: int = 5) -> list[str]:
@@ -94,13 +93,13 @@ def with_interval(table: pd.DataFrame, columns: Sequence[Column], one: Column, d
     ends = [parts_of(columns, one, role)[:1] for role in ("lower", "upper")]
     error = parts_of(columns, one, "se")
     cells = []
-    for at in range(len(table)):
-        value = short(table[one.name].iloc[at], digits)
+    for row in range(len(table)):
+        value = short(table[one.name].iloc[row], digits)
         if all(ends):
-            low, high = (short(table[end.name].iloc[at], digits) for (end,) in ends)
+            low, high = (short(table[end.name].iloc[row], digits) for (end,) in ends)
             cells.append(f"{value} [{low}, {high}]" if (low or high) and not low == high == value else value)
-        elif len(error) == 1 and (half := INTERVAL_SE * table[error[0].name].iloc[at]) > 0:
-            middle = float(table[one.name].iloc[at])
+        elif len(error) == 1 and (half := INTERVAL_SE * table[error[0].name].iloc[row]) > 0:
+            middle = float(table[one.name].iloc[row])
             cells.append(f"{value} [{short(middle - half, digits)}, {short(middle + half, digits)}]")
         else:
             cells.append(value)
@@ -122,11 +121,11 @@ def swept(table: pd.DataFrame, columns: Sequence[Column], settings: Sequence[str
     """
     import pandas as pd  # noqa: PLC0415
 
-    own = {column.setting: column for column in columns if column.setting}
+    of_setting = {column.setting: column for column in columns if column.setting}
     keys, made = [], table.copy()
     for name in settings:
         # the name of a group of settings is its value
-        column, cells = own.get(name.removesuffix(".name")), made.pop(f"sweep.{name}")
+        column, cells = of_setting.get(name.removesuffix(".name")), made.pop(f"sweep.{name}")
         if column is None:
             number = pd.to_numeric(cells, errors="coerce")
             made.insert(0, name, number if number.notna().all() else cells)
@@ -140,7 +139,11 @@ def swept(table: pd.DataFrame, columns: Sequence[Column], settings: Sequence[str
         levels = made[column.name].unique()
         others = [name for name in made if name != column.name]
         size = made.groupby(others, dropna=False, sort=False)[column.name].transform("size")
-        if column.name not in [one.name for one in own.values()] and len(levels) > 1 and (size == len(levels)).any():
+        if (
+            column.name not in [one.name for one in of_setting.values()]
+            and len(levels) > 1
+            and (size == len(levels)).any()
+        ):
             made[column.name] = made[column.name].astype(object).where(size < len(levels), ALL)
             made = made.drop_duplicates(ignore_index=True)
     return made, columns
@@ -182,7 +185,9 @@ def paper_table(table: pd.DataFrame, declared: Sequence[Column], digits: int = 3
         return for_readers(table, declared)
     keys = [each for each in keys_of(table, columns) if each is not one]
     flags = [each for each in columns if each.role == "flag" and each.bad]
-    marks = ["".join(each.bad.get(str(table[each.name].iloc[at]), "") for each in flags) for at in range(len(table))]
+    marks = [""] * len(table)
+    for each in flags:
+        marks = [mark + each.bad.get(str(value), "") for mark, value in zip(marks, table[each.name], strict=True)]
     errors = [each.name for each in parts_of(columns, main, "error")[:1] if table[each.name].notna().any()]
     off = table[errors].fillna(0).sum(axis=1).astype(float)
     ends = [f"{mark} {by:+.2f}" if abs(by) > _EXACT else mark for mark, by in zip(marks, off, strict=True)]
@@ -196,8 +201,10 @@ def paper_table(table: pd.DataFrame, declared: Sequence[Column], digits: int = 3
     known = known.map(lambda value: short(value, digits)).set_axis(["truth" for _ in truths], axis=1)
     shown = known.join(wide).reset_index()
     same = [each for each in columns if each.role in ("setting", "context") and _n_levels(table, each) == 1]
-    said = [f"{each.name} {cell_text(table[each.name].iloc[0])}" for each in same]
-    meant = [f"{mark} {value}" for each in flags for value, mark in each.bad.items() if any(mark in at for at in marks)]
+    constants = ", ".join(f"{each.name} {cell_text(table[each.name].iloc[0])}" for each in same)
+    meant = [
+        f"{mark} {value}" for each in flags for value, mark in each.bad.items() if any(mark in text for text in marks)
+    ]
     what = f"{main.name}{f' ({main.unit})' if main.unit else ''} [interval]"
     what = " ".join([what, *errors])
-    return View(shown, ", ".join(said), "; ".join([what, *(f"truth: {name}" for name in truths), *meant]))
+    return View(shown, constants, "; ".join([what, *(f"truth: {name}" for name in truths), *meant]))

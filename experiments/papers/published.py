@@ -34,8 +34,6 @@ _TABLES = ("published.csv", "provo_published.csv", "provo_published_lists.csv", 
 
 
 class PublishedSettings(Settings):
-    """Settings of :func:`published`."""
-
     tables: tuple[UserPath, ...] = ()
     """Further CSV files with the columns :data:`COLUMNS`, such as those of a paper of your own."""
 

@@ -39,8 +39,6 @@ _DIGITS = 2
 
 
 class RanksPublishedSettings(RanksSettings):
-    """Settings of :func:`ranks_published`: those of ``ranks``."""
-
     posterior: bool = False
     """Fit the regression, too (extra bayes)."""
 

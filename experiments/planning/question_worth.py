@@ -38,8 +38,6 @@ _PLAYED = 29  # people whose answers were published
 
 
 class QuestionWorthSettings(Seeded):
-    """Settings of :func:`question_worth`."""
-
     interval: Probability = 0.9
     """Stated coverage of the intervals of the designs."""
     n_replicates: Count = 100

@@ -75,8 +75,6 @@ class Costs(Settings):
 
 
 class DesignSettings(Seeded):
-    """Settings of :func:`~shannon_game.experiments.planning.experiment.design`."""
-
     games: Names = GAMES
     """Games that are planned."""
     width_nats: Positive = 0.5

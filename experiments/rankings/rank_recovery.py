@@ -64,8 +64,6 @@ class RankRecoveryRow(column.Row):
 
 
 class RankRecoverySettings(BayesianSettings, ReplicationSettings):
-    """Settings of :func:`rank_recovery`."""
-
     n_studies: Annotated[int, Field(ge=2)] = 200
     """Simulated studies."""
     sampler: SamplerSettings = SamplerSettings(draws=500, tune=400, chains=2, cores=1)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
@@ -28,12 +27,9 @@ from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.tables import table_variables
-from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
-from shannon_game.inference.lm.loading import load_language_model
-from shannon_game.inference.lm.words import can_write, word_log_probs
+from shannon_game.inference.lm.engine import EngineBase, open_engine
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Names
-from shannon_game.inference.store.keys import operation_key, result_key
-from shannon_game.inference.store.store import ragged
 
 EVERYTHING = "all"
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
@@ -56,10 +52,8 @@ class WordRanksRow(column.Row):
     median_rank: float = column.estimate("median rank")
 
 
-class WordRanksSettings(Seeded, language_models.LiveSettings):
-    """Settings of :func:`word_ranks`."""
-
-    models: language_models.LiveModels = Field(
+class WordRanksSettings(Seeded, language_models.StoreSettings):
+    models: language_models.Engines = Field(
         default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
     )
     """Language models that run, by name; on the command line model=[smollm2,...]."""
@@ -90,8 +84,7 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
     work = language_models.open_work(settings)
     found = []
     for name, chosen in settings.models.items():
-        model = load_language_model(chosen)
-        logprob = _scores(work, model, places["context"].tolist(), candidates)
+        logprob = _scores(work, open_engine(name, chosen), places["context"].tolist(), candidates)
         found.append(_ranked(name, places, logprob, [candidates.index(word) for word in places["word"]]))
     rows = pd.concat(found, ignore_index=True)
     parts = [(name, *part) for name, own in rows.groupby("model", sort=False) for part in _parts(own)]
@@ -146,27 +139,12 @@ def _candidates(study: xr.Dataset, settings: WordRanksSettings, targets: list[st
     return list(dict.fromkeys([*words, *targets]))
 
 
-def _scores(
-    work: language_models.Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]
-) -> FloatArray:
-    for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True):
-        if not fine:
-            raise InputError(f"has no tokens for {word!r}; leave it out of candidates", source=f"model {model.name!r}")
-
-    def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
-        # a context by itself: its numbers are then the same in any batch
-        scored = [word_log_probs(model, encode(model, [context]), [list(candidates)]) for context in batch]
-        return {"logprob": ragged([its["logprob"].to_numpy() for its in scored])}
-
-    found = work.compute(
-        f"{model.name}, {len(candidates):,} words",
-        operation_key("word_ranks", model=model.identity, parameters={"candidates": list(candidates)}, compute=compute),
-        list(contexts),
-        [result_key(context) for context in contexts],
-        compute,
-        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
-        provenance=model_record(model),
-    )
+def _scores(work: Work, engine: EngineBase, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
+    _, lost = engine.writable({word: [word] for word in candidates})
+    if lost:
+        problem = f"has no tokens for {lost[0]!r}; leave it out of candidates"
+        raise InputError(problem, source=f"model {engine.name!r}")
+    found = engine.word_log_probs(work, contexts, [candidates] * len(contexts), alone=True)
     return np.stack([np.asarray(row, dtype=float) for row in found["logprob"]])
 
 
@@ -199,7 +177,7 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
     return {**row, "loss_nats": loss.mean, "loss_se_nats": loss.se, "median_rank": float(np.median(rank))}
 
 
-def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int) -> str:
+def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:
     line = (
         "**{label} ranks the right word first in {top1_accuracy:.0%} of {n_places:,} places** ({split}). The average "
         "score is {average:.3f} (se {average_se:.3f}), {loss_nats:.2f} nats per word."

@@ -35,8 +35,6 @@ _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 
 
 class StudyFileSettings(Settings):
-    """Settings of a study in one file."""
-
     path: UserPath
     """The netCDF file."""
 

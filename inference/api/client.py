@@ -160,7 +160,7 @@ class ApiClient(Generic[Found]):
         while True:
             if self._stopped.is_set():
                 raise StoppedError("stopped before all was asked; the same command goes on from what is stored")
-            attempt = self.store.begin(call.key, most, settings.budget_usd, settings.timeout_s + _LEASE_SLACK_S)
+            attempt = self.store.begin(call.key, most, settings.budget_usd or 0.0, settings.timeout_s + _LEASE_SLACK_S)
             if attempt is not None:
                 break
             # another process has asked it

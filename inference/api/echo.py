@@ -51,8 +51,13 @@ def text_tokens(answer: Any, call: Call, *, bos: str) -> TextTokens:
         raise WrongAnswerError(f"{problem}; text_scores={'prompt_logprobs' if has_echo else 'echo'} asks another way")
     tokens = [token for token, _, _ in found]
     ends = _aligned(content, tokens)
+    if ends is None and bos:
+        # llama-cpp-python leaves its model's own bos out, and gives the first token after it no score
+        content, bos = content[len(bos.encode()) :], ""
+        ends = _aligned(content, tokens)
     if ends is None:
-        raise WrongAnswerError("the server's tokens do not spell the text, which its tokenizer changes")
+        problem = "the server's tokens do not spell the text: its tokenizer changes it, or leaves out the last one"
+        raise WrongAnswerError(f"{problem}, as llama-cpp-python does without the model's own bos")
     before = len(bos.encode())
     last = ends.index(before) if before in ends else 0
     if before and (ends[last] != before or any(ends[:last])):
@@ -79,9 +84,23 @@ _Token = tuple[str, float, float]
 def _of_echo(choice: Mapping[str, Any]) -> list[_Token]:
     """Tokens of a text, the one that was written after it left out where there is one, and their log-probabilities."""
     given = choice.get("logprobs") or {}
+    if _are_of_the_next(given.get("tokens") or [], given.get("top_logprobs") or []):
+        problem = (
+            "the server's log-probabilities are of the tokens after those that it names, as llama-cpp-python's are"
+        )
+        raise WrongAnswerError(f"{problem} without the model's own bos; set bos to it, such as '<|im_start|>'")
     pairs = zip(listed(given.get("tokens", [])), listed(given.get("token_logprobs", [])), strict=True)
     found = [(token_of(token), math.nan if its is None else logprob_of(its), math.nan) for token, its in pairs]
     return found[: len(found) - int(choice.get("finish_reason") == "length")]
+
+
+def _are_of_the_next(tokens: Sequence[Any], tops: Sequence[Any]) -> bool:
+    """Whether the most probable tokens are far more often the next token than the one at their own place."""
+    best = [max(top, key=top.__getitem__) if isinstance(top, Mapping) and top else None for top in tops]
+    here, after = (
+        sum(bool(its == token) for its, token in zip(best, those, strict=False)) for those in (tokens, tokens[1:])
+    )
+    return after > 2 * here + 2
 
 
 def _of_prompt_logprobs(choice: Mapping[str, Any], content: bytes, bos: str) -> list[_Token]:

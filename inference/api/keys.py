@@ -36,7 +36,7 @@ def may_hold_key(address: str) -> bool:
 
 
 def _variable(value: Any) -> Any:
-    if value == "" or is_variable(value):
+    if value in ("", None) or is_variable(value):
         return value
     # what stands there may be the key: it is not repeated
     raise InputError(
@@ -51,11 +51,12 @@ KeyVariable = Annotated[str, BeforeValidator(_variable)]
 
 def key_of(settings: ApiSettings) -> str:
     """Read the key from the environment; "" where the endpoint needs none."""
-    if not settings.key_env:
+    variable = settings.key_variable
+    if not variable:
         return ""
-    key = os.environ.get(settings.key_env, "").strip()
+    key = os.environ.get(variable, "").strip()
     # a key of capitals and digits, given for the name of its variable, has no _ or is longer
-    name = settings.key_env if "_" in settings.key_env and len(settings.key_env) <= 40 else "that key_env names"
+    name = variable if "_" in variable and len(variable) <= 40 else "that key_env names"
     problem = ""
     if not key:
         problem = "is not set; put the endpoint's key there, or set key_env='' where none is needed"

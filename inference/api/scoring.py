@@ -117,9 +117,10 @@ def score_windows(
         estimate = estimate_cost(windows, settings)
         if before is not None:
             before(estimate, ledger)
-        if not ledger.n_answers and estimate.usd_least > settings.budget_usd:
+        budget = settings.budget_usd or 0.0
+        if not ledger.n_answers and estimate.usd_least > budget:
             raise InputError(
-                f"is ${settings.budget_usd:.4f}, but these windows cost ${estimate.usd_least:.4f} to "
+                f"is ${budget:.4f}, but these windows cost ${estimate.usd_least:.4f} to "
                 f"${estimate.usd_most:.4f}; nothing was asked",
                 source=Set("model", ["api"]),
                 field="budget_usd",

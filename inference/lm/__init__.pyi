@@ -2,6 +2,7 @@
 
 from .continuations import continuation_log_probs
 from .decoding import Decoding
+from .engine import Engine, open_engine
 from .generation import Generated, generate
 from .language_model import LanguageModel, encode
 from .loading import load_language_model
@@ -13,6 +14,7 @@ from .words import word_log_probs
 
 __all__ = [
     "Decoding",
+    "Engine",
     "Generated",
     "LanguageModel",
     "ModelSettings",
@@ -22,6 +24,7 @@ __all__ = [
     "generate",
     "load_language_model",
     "next_token_distributions",
+    "open_engine",
     "sample_words",
     "score_documents",
     "word_log_probs",

@@ -70,7 +70,7 @@ def load_checked(
 ) -> LanguageModel:
     """Load a model, causal or one that fills masks, and check it."""
     if settings.source == "ngram":
-        problem = f"is an n-gram model, which has no tokens to draw: {Ask('surprisal')} alone takes it"
+        problem = f"is an n-gram model, which has no tokens: {Ask('surprisal')} takes it, and what asks for words"
         raise InputError(problem, source=f"model {settings.name!r}", field="source")
     _require_torch(settings)
     device = _device(settings)

@@ -8,20 +8,26 @@ where :math:`M_t` is masked: token t alone (Salazar et al. 2020), or t and what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
-from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.alignment import character_places
+from shannon_game.inference.lm.engine import EngineBase
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.loading import load_checked
 from shannon_game.inference.lm.probes import mean_difference
 from shannon_game.inference.lm.rows import normalised, run_batches
+from shannon_game.inference.lm.scored import Scored, Scoring, scores_of
 from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.stored import Work, batches_by_tokens
+from shannon_game.inference.store.keys import result_key
+from shannon_game.inference.store.store import ragged
 
 if TYPE_CHECKING:
     import torch
@@ -50,10 +56,73 @@ class MaskedText:
     """Characters of each."""
 
 
-def load_masked_model(settings: ModelSettings) -> MaskedModel:
+class Masked(EngineBase):
+    """A masked model as the engine of a question: its scores are pseudo-log-likelihoods."""
+
+    extra = "lm"
+
+    def __init__(self, name: str, settings: ModelSettings, *, within_word: bool = True) -> None:
+        super().__init__(name, settings)
+        self.masked, self.within_word = load_masked_model(settings, name), within_word
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What decides its numbers."""
+        return self.masked.model.identity
+
+    def record(self) -> dict[str, Any]:
+        """Everything that should stand in an output."""
+        return model_record(self.masked.model)
+
+    def texts(self, texts: Sequence[str]) -> list[MaskedText]:
+        """Tokens of texts, and what is masked with each."""
+        return masked_texts(self.masked, texts, within_word=self.within_word)
+
+    def encode(self, texts: Sequence[str]) -> list[list[str]]:
+        """Strings of the tokens of texts."""
+        strings = self.masked.model.tokenizer.convert_ids_to_tokens
+        return [list(strings([item.tokens[place] for place in item.scored])) for item in self.texts(texts)]
+
+    def score(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
+        """Pseudo-log-likelihood of every token of texts."""
+        return pseudo_log_likelihoods(self.masked, self.texts(texts))
+
+    def scored(self, work: Work, texts: Sequence[str], how: Scoring) -> Scored:
+        """Pseudo-log-likelihoods in the place of log-probabilities; no end of a word is counted."""
+        self._check_limits(how)
+        model, items = self.masked.model, self.texts(texts)
+
+        def compute(batch: list[MaskedText]) -> dict[str, NDArray[Any]]:
+            return {"pll_nats": ragged(pseudo_log_likelihoods(self.masked, batch))}
+
+        keys = [result_key(item.tokens, item.scored, item.last) for item in items]
+
+        def n_passed(item: MaskedText) -> int:
+            return len(item.tokens) * len(item.scored)
+
+        batches = batches_by_tokens(n_passed, work, model.settings.tokens_per_batch)
+        found = self.kept(work, "documents", "pseudo_log_likelihood", items, compute, batches=batches, keys=keys)
+        ends = [[0, *(stop for _, stop in item.spans)] for item in items]
+        unknown = model.tokenizer.unk_token_id
+        n_unknown = sum(item.tokens[place] == unknown for item in items for place in item.scored)
+        note = f"{n_unknown} tokens are unknown to its tokenizer, and scored as {model.tokenizer.unk_token}"
+        return Scored(
+            document=np.arange(len(texts)),
+            scores=scores_of([{"logprob": nats} for nats in found["pll_nats"]], boundary=0.0),
+            places=[character_places(text)[its] for text, its in zip(texts, ends, strict=True)],
+            units=np.zeros((len(texts), 3), dtype=np.int64),
+            tokens=self.encode(texts),
+            bos="",
+            revision=model.revision or model.weights_sha256,
+            notes=(note,) if n_unknown else (),
+        )
+
+
+def load_masked_model(settings: ModelSettings, name: str | None = None) -> MaskedModel:
     """Load a model that fills masks: one with a mask token, which reads what stands after it."""
     if settings.source not in ("hub", "folder"):
-        raise InputError("fills no masks; use a masked model such as BERT", source=f"model {settings.name!r}")
+        source = f"model {name or settings.name!r}"
+        raise InputError("fills no masks; use a masked model such as BERT", source=source)
     model = load_checked(settings, _reads_on, masked=True)
     return MaskedModel(model, int(model.tokenizer.mask_token_id))
 

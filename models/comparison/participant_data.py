@@ -108,7 +108,7 @@ class ParticipantData:
         return reported | (self.n_answers > 0)
 
 
-def participant_data(  # noqa: PLR0915
+def participant_data(
     study: xr.Dataset,
     grid: RoundingScheme | str = "interface",
     *,
@@ -176,32 +176,20 @@ def participant_data(  # noqa: PLR0915
     def by_item(kept: NDArray[np.bool_]) -> IntArray:
         return np.bincount(place[answered[kept]], minlength=items.size).astype(np.intp)
 
-    shown = np.unique(np.stack([asked, study["response_candidate"].values], axis=1), axis=0)
-    shown = shown[candidate_sources(study)[shown[:, 0], shown[:, 1]] == GENERATOR]
-    shown_code = code[shown[:, 0], shown[:, 1]]
-    at = {key: number for number, key in enumerate(map(tuple, token.tolist()))}
-    found = [at.get((place[q], x), -1) for q, x in zip(shown[:, 0].tolist(), shown_code.tolist(), strict=True)]
-    token_shown = np.bincount([number for number in found if number >= 0], minlength=len(token))
-    same = place[shown[shown_code == TARGET_POSITION, 0]]
-
+    token_shown, target_shown = _times_shown(study, asked, code, place, token, items.size)
     scheme = rounding_scheme(grid)
     box_edges, half_box = report_box_edges(scheme)
     if player is None:
         box = reported_boxes(study["report"].values[used], scheme, source)
         people, person = np.unique(study["participant"].values.astype(str)[used], return_inverse=True)
-        low, high = np.clip(box_edges[box], -_FAR, _FAR).T
+        ends = np.clip(box_edges[box], -_FAR, _FAR)
     else:
         if player not in study["model"].values:
             raise unknown_choice("player", player, study["model"].values.tolist(), source=source)
-        own, own_target = log_g("candidate_logprob", player), log_g("target_logprob", player)
         item, column = token[row_token].T
-        log_odds = own_target[item] - own[item, column]
+        log_odds = log_g("target_logprob", player)[item] - log_g("candidate_logprob", player)[item, column]
         people, person = np.array([player]), np.zeros(used.size, dtype=np.intp)
-        box, low, high = np.full(used.size, -1), log_odds - _EXACT_NATS, log_odds + _EXACT_NATS
-        if rounding is not None:
-            edges, _ = report_box_edges(rounding_scheme(rounding))
-            box = np.searchsorted(edges[1:, 0], log_odds)
-            low, high = np.clip(edges[box], -_FAR, _FAR).T
+        box, ends = _boxes_of_player(log_odds, rounding)
     return ParticipantData(
         study=str(study.attrs.get("name")),
         generator=str(study.attrs["generator"]),
@@ -228,15 +216,38 @@ def participant_data(  # noqa: PLR0915
         row_participant=person.astype(np.intp),
         row_response=used.astype(np.intp),
         row_box=box.astype(np.intp),
-        row_low=np.ascontiguousarray(low),
-        row_high=np.ascontiguousarray(high),
+        row_low=np.ascontiguousarray(ends[:, 0]),
+        row_high=np.ascontiguousarray(ends[:, 1]),
         box_edges=box_edges,
         box_value=np.asarray(scheme.values, dtype=float),
         half_box=half_box,
         n_other_reference=int((differ & (reference != TARGET_POSITION)).sum()),
         token_shown=token_shown.astype(np.intp),
-        target_shown=np.bincount(same, minlength=items.size).astype(np.intp),
+        target_shown=target_shown.astype(np.intp),
     )
+
+
+def _times_shown(  # noqa: PLR0917
+    study: xr.Dataset, asked: IntArray, code: IntArray, place: IntArray, token: IntArray, n_items: int
+) -> tuple[IntArray, IntArray]:
+    """How many of an item's drawn candidates that were shown are each token, and the target."""
+    shown = np.unique(np.stack([asked, study["response_candidate"].values], axis=1), axis=0)
+    shown = shown[candidate_sources(study)[shown[:, 0], shown[:, 1]] == GENERATOR]
+    shown_code = code[shown[:, 0], shown[:, 1]]
+    number_of = {key: number for number, key in enumerate(map(tuple, token.tolist()))}
+    numbers = [number_of.get((place[q], x), -1) for q, x in zip(shown[:, 0].tolist(), shown_code.tolist(), strict=True)]
+    same = place[shown[shown_code == TARGET_POSITION, 0]]
+    of_token = np.bincount([number for number in numbers if number >= 0], minlength=len(token))
+    return of_token, np.bincount(same, minlength=n_items)
+
+
+def _boxes_of_player(log_odds: FloatArray, rounding: RoundingScheme | str | None) -> tuple[IntArray, FloatArray]:
+    """Boxes of a language model's reports, and their ends: narrow ones around the log-odds where nothing is rounded."""
+    if rounding is None:
+        return np.full(log_odds.size, -1), log_odds[:, None] + np.array([-_EXACT_NATS, _EXACT_NATS])
+    edges, _ = report_box_edges(rounding_scheme(rounding))
+    box = np.searchsorted(edges[1:, 0], log_odds)
+    return box, np.clip(edges[box], -_FAR, _FAR)
 
 
 def _rest(

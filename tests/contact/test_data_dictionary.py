@@ -9,12 +9,13 @@ import pandas as pd
 import yaml
 
 from shannon_game.experiments.collect import dictionary
-from shannon_game.experiments.collect.export import COMMON, GAME_COLUMNS, PAY_COLUMNS
+from shannon_game.experiments.collect.export import COMMON, PAY_COLUMNS
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.tables import STATES
 
 SURVEYS = ("study", "participant", "session", "game", "moment", "question", "value", "answered_at")
 FILES = {
-    **{f"answers_{game}": (*COMMON, *own) for game, own in GAME_COLUMNS.items()},
+    **{f"answers_{game}": (*COMMON, *its.columns) for game, its in GAMES.items()},
     "surveys": SURVEYS,
     "pay": PAY_COLUMNS,
 }
@@ -27,7 +28,7 @@ def test_each_column_of_each_file_is_described_and_no_other() -> None:
     used = {f"{file}.{name}" if f"{file}.{name}" in known else name for file, names in FILES.items() for name in names}
     assert used == set(known)
     assert known["state"]["values"] == list(STATES)
-    assert known["game"]["values"] == list(GAME_COLUMNS)
+    assert dictionary.column("answers_cloze", "game")["values"] == list(GAMES)
 
 
 def check_export(folder: Path) -> None:

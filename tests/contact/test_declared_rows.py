@@ -11,9 +11,10 @@ import xarray as xr
 
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.outputs import write_outputs
-from shannon_game.experiments.harness.rows import Row, undeclared
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.rows import Row, typed
 from shannon_game.experiments.harness.sweep import SweptJob, declared_rows
-from shannon_game.experiments.harness.views import for_readers, paper_table
+from shannon_game.experiments.harness.views import paper_table
 from tests.experiments.command import config, prepared
 
 # of a question in somebody's own package
@@ -44,26 +45,21 @@ def test_a_program_that_knows_table_schemas_reads_every_column(tmp_path: Path) -
         assert {dataset[name].attrs["units"] for name in ends} == {"nats"}
 
 
-def test_numbers_of_a_question_that_declares_nothing_come_before_its_counts() -> None:
-    view = for_readers(OWN, undeclared(OWN))
-    assert view.table["bias_median_nats"].tolist() == ["0.5 [0.25, 0.75]", "-0.25 [-0.5, 0]"]
-    assert view.table.columns[0] == "person"
-    # bounds of another number are no ends of an interval
-    bounds = pd.DataFrame({"player": ["a"], "lower_nats": [1.0], "lower_se_nats": [0.1], "upper_nats": [2.0]})
-    assert [one.role for one in undeclared(bounds)] == ["key", "estimate", "estimate", "estimate"]
-
-
-def test_a_sweep_of_such_a_question_has_its_numbers() -> None:
+def test_a_question_that_declares_nothing_is_shown_by_the_types_of_its_columns() -> None:
+    result = ExperimentResult(OWN, OWN.to_xarray(), {}, "Answer.")
+    # no role follows from a name
+    assert [one.role for one in result.columns] == ["key", "context", "estimate", "estimate", "estimate", "flag"]
+    assert result.summary().columns[0] == "person"
     tables = [OWN, OWN.assign(bias_median_nats=[0.6, -0.2])]
     jobs = [
-        SweptJob(at, "ok", {"experiment.at_least": f"0.{at + 7}"}, "", table.astype(str), undeclared(table))
+        SweptJob(at, "ok", {"experiment.at_least": f"0.{at + 7}"}, "", table.astype(str), typed(table))
         for at, table in enumerate(tables)
     ]
     found = declared_rows(jobs)
     assert found is not None
     shown = paper_table(*found).table
     assert shown.columns[:2].tolist() == ["experiment.at_least", "person"]
-    assert shown["bias_median_nats"].str.startswith(("0.5 [", "-0.25 [", "0.6 [", "-0.2 [")).all()
+    assert set(shown["bias_median_nats"]) == {"0.5", "-0.25", "0.6", "-0.2"}
 
 
 def test_parts_of_an_estimate_are_columns_after_it() -> None:

@@ -107,7 +107,7 @@ def test_equal_log_probabilities_are_half_right(folder: Path, tmp_path: Path, mo
     model = tiny_models.load(folder, bos=END)
     with torch.no_grad():
         model.module.get_output_embeddings().weight.zero_()
-    module = "shannon_game.experiments.documents.surprisal.load_language_model"
+    module = "shannon_game.inference.lm.causal.load_language_model"
     monkeypatch.setattr(module, lambda settings: model)
     given = pd.DataFrame({"good": ["a", "a", "b b"], "bad": ["b", "c c", "c c c"]})
     found = experiments.minimal_pairs(given, models=[str(folder)], store=tmp_path)

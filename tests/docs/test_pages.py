@@ -47,7 +47,7 @@ def test_the_python_of_the_front_page_runs(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("title", ["An experiment", "An estimator", "A loader", "A model"])
+@pytest.mark.parametrize("title", ["An experiment", "An estimator", "A loader", "A model", "An engine"])
 def test_each_section_of_what_users_add_stands_alone(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

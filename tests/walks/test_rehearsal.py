@@ -84,7 +84,7 @@ def test_every_analysis_wrote_its_table_beside_the_truth(folder: Path) -> None:
     assert names
     for name in names:
         assert len(pd.read_csv(folder / name / "table.csv")), name
-    loss = pd.read_csv(folder / "human_loss" / "table.csv").set_index("what").loc["everyone"]
+    loss = pd.read_csv(folder / "human_loss" / "table.csv").set_index("analysis").loc["everyone"]
     collected = collected_study(url=f"sqlite:///{folder / 'collect.sqlite'}", served=folder / "played" / "served.nc")
     asked = np.union1d(collected["response_item"], collected["answer_item"])
     own = collected["target_logprob"].sel(model="local") - collected["human_target_logprob"]

@@ -52,8 +52,6 @@ class BetRow(column.Row, last=ConvergenceRow):
 
 
 class BetsSettings(PosteriorSettings):
-    """Settings of :func:`~shannon_game.experiments.bets.bet_perplexity.experiment.bet_perplexity`."""
-
     back_offs: OneOrMoreNames | None = None
     """What spreads the stake on anything else over words not named, the main one first: generator, any model of the
     study, uniform. null takes all models, the generator first, and uniform where the vocabulary's size is known."""

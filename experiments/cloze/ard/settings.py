@@ -57,8 +57,6 @@ _Change = Literal["ard", "horseshoe", "normal", "beta", "logit_normal", "gaussia
 
 
 class ArdSettings(RelevanceSettings, PosteriorSettings):
-    """Settings of :func:`~shannon_game.experiments.cloze.ard.experiment.ard`."""
-
     players: Names | None = ("gpt2",)
     """Models to compare with people, with an effect of each; null takes all of the study."""
     sampler: SamplerSettings = SamplerSettings(draws=2000, tune=1000)

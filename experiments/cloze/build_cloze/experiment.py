@@ -44,26 +44,40 @@ from shannon_game.experiments.cloze.build_cloze.players import (
 )
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import known_mean
-from shannon_game.experiments.harness.language_models import SMOLLM2, Work, open_work
+from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.language_models import SMOLLM2, open_work
 from shannon_game.experiments.harness.marks import named
 from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.text_models import TextModels, TextPlayer, TextSettings
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
-from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.lm.decoding import Decoding
-from shannon_game.inference.lm.language_model import LanguageModel, model_record
-from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.engine import EngineBase, open_engine
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Positive
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
 
 
-class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
-    """Settings of :func:`build_cloze`."""
+class BuiltClozeRow(column.Row):
+    """One model under one decoding."""
 
+    player: str = column.key("model and decoding", players=True)
+    model: str = column.context("model")
+    decoding: str = column.context("how its words are drawn")
+    n_contexts: int = column.context("contexts")
+    n_contexts_without_word: int = column.detail("contexts in which no draw is a word")
+    n_draws: int = column.context("draws per context")
+    share_failed: float = column.estimate("share of draws that are no word")
+    n_different: float = column.estimate("different words per context")
+    entropy_nats: float = column.headline("mean entropy of the next word", unit="nats")
+    tvd_to_exact: float = column.estimate("TVD to the model's exact distribution")
+    probability_listed: float = column.detail("probability of the words of the exact distribution")
+
+
+class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
     models: TextModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
     """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint, which
     is asked in text."""
@@ -104,7 +118,7 @@ class BuildClozeSettings(live_words.LiveWordSettings, TextSettings):
         ]
 
 
-@experiment(BuildClozeSettings)
+@experiment(BuildClozeSettings, row=BuiltClozeRow)
 def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentResult:
     """Let live models continue the contexts of a cloze study.
 
@@ -132,19 +146,19 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     records: dict[str, Any] = {}
     costs: list[str] = []
     for name, chosen in settings.models.items():
-        if isinstance(chosen, ApiSettings):
-            player = TextPlayer(name, settings, settings.seed, work, None)
+        engine = open_engine(name, chosen)
+        records[name] = engine.record()
+        if not engine.can("generate"):
+            player = TextPlayer(name, settings, settings.seed, work, engine)
             asked, said = asked_player(player, contexts.texts, settings.n_samples, settings.n_listed)
             players.append(asked)
             costs.append(said)
-            records[name] = {"endpoint_model": chosen.model, "prompt": settings.prompt.name}
+            records[name] |= {"prompt": settings.prompt.name}
             continue
-        model = load_language_model(chosen)
-        records[name] = model_record(model)
-        its, mass, lost = _players(settings, work, model, contexts)
+        its, mass, notes_ = _players(settings, work, engine, contexts)
         players += its
         listed |= mass
-        warnings += live_words.lost_spellings(name, lost)
+        warnings += notes_
     chosen_part = take_contexts(study if settings.keep_models else without_models(study), items)
     built = validate_cloze_study(_described(add_players(chosen_part, players), study, settings, records))
     table, by_item = players_table(built, players, listed, rules)
@@ -171,12 +185,12 @@ def _bare(target: str) -> str:
 
 
 def _players(
-    settings: BuildClozeSettings, work: Work, model: LanguageModel, contexts: BuiltContexts
+    settings: BuildClozeSettings, work: Work, engine: EngineBase, contexts: BuiltContexts
 ) -> tuple[list[BuiltPlayer], dict[str, NDArray[np.float64]], list[str]]:
     """Players of one model; what the exact one lists of its probability; spellings that the model cannot write."""
-    n_samples, name = settings.n_samples, model.name
+    n_samples, name = settings.n_samples, engine.name
     draws = {
-        how: live_words.draw_words(work, model, contexts.texts, decoding=how, n_samples=n_samples, seed=settings.seed)
+        how: live_words.draw_words(work, engine, contexts.texts, decoding=how, n_samples=n_samples, seed=settings.seed)
         for how in settings.decodings()
     }
     players = [
@@ -192,17 +206,16 @@ def _players(
         list(dict.fromkeys(word for word in (*said, target, *map(str, some)) if live_words.is_word(word)))
         for said, target, some in zip(contexts.answers, contexts.targets, drawn["word"], strict=True)
     ]
-    fine, lost = live_words.writable(model, {word: [word] for some in wanted for word in some})
+    fine, lost = engine.writable({word: [word] for some in wanted for word in some})
     wanted = [[word for word in some if fine[word]] for some in wanted]
-    found = live_words.score_words(
-        work, model, contexts.texts, wanted, other_tokenisations_nats=settings.other_tokenisations_nats, alone=True
-    )
+    found = engine.word_log_probs(work, contexts.texts, wanted, others=settings.other_tokenisations_nats, alone=True)
     scored = [
-        dict(zip(some, values.tolist(), strict=True)) for some, values in zip(wanted, found["logprob"], strict=True)
+        {word: value for word, value in zip(some, values.tolist(), strict=True) if np.isfinite(value)}
+        for some, values in zip(wanted, found["logprob"], strict=True)
     ]
     exact, mass = exact_player(f"{name}-exact", name, drawn, contexts, scored, n_draws=settings.model_draws)
     plain = ancestral_player(players[0], contexts, scored)
-    return [plain, exact, *players[1:]], {exact.name: mass}, lost
+    return [plain, exact, *players[1:]], {exact.name: mass}, live_words.lost_spellings(name, lost, engine.word_note)
 
 
 def _described(
@@ -259,7 +272,7 @@ def players_table(
         {"entropy_nats": (("player", "item"), np.stack(entropy), {"units": "nats"})},
         coords={"player": [_PEOPLE, *names], "item": built["item"].to_numpy()},
     )
-    return pd.DataFrame(rows), by_item
+    return BuiltClozeRow.table(rows), by_item
 
 
 def players_figure(by_item: xr.Dataset, title: str) -> Figure:

@@ -69,8 +69,6 @@ class FineTuneRow(column.Row):
 
 
 class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings):
-    """Settings of :func:`finetune`."""
-
     models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
     """Language models that are fine-tuned, each by itself; on the command line model=[smollm2,...]."""
     labels: Labels = ("soft",)

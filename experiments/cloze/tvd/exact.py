@@ -9,24 +9,19 @@ from matplotlib.figure import Figure
 
 from shannon_game.estimators.cloze import cloze_items, study_words, tvd_exact
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.cloze.live_words import (
-    answer_probabilities,
-    contexts_asked,
-    lost_spellings,
-    spellings,
-    writable,
-)
+from shannon_game.experiments.cloze.live_words import contexts_asked, lost_spellings, spellings
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of
 from shannon_game.experiments.cloze.tvd.results import oracle_tvd
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.figures import player_colours, player_label
-from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.marks import mark, named
 from shannon_game.experiments.harness.questions import bullets, normal_interval, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.engine import open_engine
+from shannon_game.inference.lm.stored import Work
 
 
 def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
@@ -45,15 +40,14 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     texts = groups_of(study, items).astype(str)
     rows, distances, warnings = [], {}, [*answer_warnings(words)]
     for name, chosen in settings.models.items():
-        model = load_language_model(chosen)
-        forms, lost = writable(model, all_forms)
-        warnings += lost_spellings(name, lost)
-        q, start = answer_probabilities(
+        engine = open_engine(name, chosen)
+        forms, lost = engine.writable(all_forms)
+        warnings += lost_spellings(name, lost, engine.word_note)
+        q, start = engine.word_probabilities(
             work,
-            model,
             contexts,
             [(at, forms[word]) for at, word in said],
-            other_tokenisations_nats=settings.other_tokenisations_nats,
+            others=settings.other_tokenisations_nats,
         )
         distances[name] = tvd_exact(people, q)
         listed = np.bincount(people.context, weights=q, minlength=len(items))

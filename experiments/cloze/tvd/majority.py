@@ -64,4 +64,4 @@ def _of_model(words: cloze.StudyWords, name: str, of_people: bool) -> FloatArray
         right = cloze.distributions.probability_at(people, rows)
     n = np.bincount(item, minlength=len(words.target)).astype(float)
     total = np.bincount(item, weights=right, minlength=len(words.target))
-    return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+    return np.asarray(np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0))

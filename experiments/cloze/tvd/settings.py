@@ -10,7 +10,7 @@ from shannon_game.estimators.cloze import DISTANCES
 from shannon_game.experiments.cloze.live_words import LiveWordSettings
 from shannon_game.experiments.cloze.settings import OracleSettings
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from shannon_game.experiments.harness.language_models import LiveModels
+from shannon_game.experiments.harness.language_models import Engines
 from shannon_game.inference.settings import Count, Counts, Names, Settings, UserPath
 
 
@@ -27,7 +27,7 @@ class BayesianTvdSettings(Settings):
 class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
     """Settings of :func:`~shannon_game.experiments.cloze.tvd.experiment.tvd`; one of its ways at most."""
 
-    models: LiveModels = Field(default_factory=dict)
+    models: Engines = Field(default_factory=dict)
     """Take the exact probabilities of these live models instead of stored words; on the command line model=[smollm2]
     (extra lm)."""
     items_per_batch: Count = 32

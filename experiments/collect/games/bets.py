@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shannon_game.experiments.collect.games.cloze import same_word, typed_word
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Reading, Steps
+from shannon_game.experiments.collect.games.protocol import CHECK, ONE_ROW, Content, FormError, Reading, Steps
 from shannon_game.experiments.collect.games.texts import WordGame
 
 CHIPS = 100
@@ -28,6 +28,24 @@ _LEAST_CHIPS = 0.5
 
 class Bets(WordGame):
     """Spread chips over the words that might come next."""
+
+    name = "bets"
+    columns = ("word", "chips", "other_chips", "right")
+    field = "word1"
+    kind = "bet"
+    earns = "points"
+
+    def rows(self, _content: Content, _layout: Content, value: Content, _steps: Steps, /) -> list[dict[str, Any]]:
+        """Make a row of every word that was bet on."""
+        rows: list[dict[str, Any]] = [
+            {**bet, "other_chips": value["other_chips"], "right": at == value.get("hit")}
+            for at, bet in enumerate(value["bets"] or [{"word": None, "chips": None}])
+        ]
+        return [rows[0], *(row | ONE_ROW for row in rows[1:])]
+
+    def given(self, value: Content, /) -> str:
+        """All bets."""
+        return str(value["bets"])
 
     def view(self, content: Content, _layout: Content, _steps: Steps, /) -> dict[str, Any]:
         """The context, the chips and the number of words."""

@@ -18,6 +18,8 @@ JOINER = "\u2060"
 class Cloze(WordGame):
     """Type the word that comes to mind."""
 
+    name = "cloze"
+
     def read(self, content: Content, _layout: Content, _steps: Steps, form: Mapping[str, str], /) -> Reading:
         """Read ``word`` and keep it as it was typed."""
         word = typed_word(form.get("word", ""))

@@ -41,6 +41,26 @@ _AT_THE_END = 5  # boxes from an end that are the end to an attention check
 class Comparison(Game):
     """Which of two tokens came next."""
 
+    name = "comparison"
+    columns = ("candidate", "candidate_position", "target_side", "percent_a", "box_a", "report")
+    field = "report"
+    kind = "comparison"
+    earns = "points"
+    goes_on = False
+    shows_signs = True
+
+    def rows(self, content: Content, layout: Content, value: Content, _steps: Steps, /) -> list[dict[str, Any]]:
+        """Make a row with what was shown and reported; an attention check has no target."""
+        shown = content["candidates"][layout["candidate"]]
+        known = "report" in value or "percent_target" in value
+        row = {"candidate": shown["token"], "candidate_position": shown["position"]}
+        row |= {"target_side": layout["target_side"], "percent_a": value.get("percent_a"), "box_a": value.get("box_a")}
+        return [row | {"report": report_of(value) if known else None}]
+
+    def given(self, value: Content, /) -> str:
+        """The box or the percentage that was chosen."""
+        return str(value["box_a" if "box_a" in value else "percent_a"])
+
     def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
         """Make a question of every selected item of a comparison study; its candidates keep their positions."""
         source = f"study {study.attrs.get('name')!r}"

@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.experiments.collect.games.cloze import same_word, typed_word
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.protocol import (
+    CHECK,
+    ONE_ROW,
+    Content,
+    FormError,
+    QuestionRow,
+    Reading,
+    Steps,
+)
 from shannon_game.experiments.collect.games.texts import WordGame
 
 if TYPE_CHECKING:
@@ -22,6 +30,17 @@ if TYPE_CHECKING:
 
 class GuessUntilRight(WordGame):
     """Guess the next word until it is right."""
+
+    name = "guess_until_right"
+    columns = ("guess", "guess_number", "right")
+    kind = "guess"
+
+    def rows(self, _content: Content, _layout: Content, value: Content, steps: Steps, /) -> list[dict[str, Any]]:
+        """Make a row of every guess; who gives up leaves no last one."""
+        guesses = [*(step["word"] for step in steps), value["word"]][: value.get("n_guesses", 1)]
+        rows = [{"guess": guess, "guess_number": at + 1, "right": False} for at, guess in enumerate(guesses)]
+        rows[-1]["right"] = bool(value.get("found", False))
+        return [*(row | ONE_ROW for row in rows[:-1]), rows[-1]]
 
     def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
         """Say in each question how many guesses there are."""

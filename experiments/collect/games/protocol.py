@@ -1,4 +1,4 @@
-"""What a game is to the server: six functions, and the three things that they pass on.
+"""What a game is: its functions for the server, what files and pages have to know of it, and what is passed on.
 
 The server knows sessions, pages and the database; a game knows its rules. All values are what JSON can hold, because
 they are stored as they are. ``content`` is what :attr:`QuestionRow.content` holds, ``layout`` what the game's own
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
+
+from shannon_game.experiments.harness.yaml_text import parse_yaml
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,8 +81,45 @@ class Reading:
     score: float | None = None
 
 
+ONE_ROW = dict.fromkeys(("server_ms", "client_ms", "revisions", "correct", "score_points"))
+"""Common columns of an export that are of a whole question: where it has several rows, empty in all but one."""
+
+
 class Game:
-    """The rules of a game; what most games have in common is here: no options, and a word to check."""
+    """The rules of a game; what most games have in common is here: no options, and one word as the answer.
+
+    A game is its module, its template ``play_NAME.html`` and its texts ``NAME.yaml``, registered in :data:`.GAMES`.
+    """
+
+    name: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]] = ("word",)
+    """Columns of its answers beside the common ones; ``data/columns.yaml``, or its texts, say what they are."""
+    field: ClassVar[str] = "word"
+    """Field of the form, and of the stored answer."""
+    kind: ClassVar[str] = "cloze"
+    """Kind of study that its answers are."""
+    earns: ClassVar[Literal["", "points", "right"]] = ""
+    """What the pages count: nothing, points, or right answers."""
+    goes_on: ClassVar[bool | None] = None
+    """Whether it goes on from one place of a text to the next; None: as the setting ``order`` says."""
+    shows_signs: ClassVar[bool] = False
+    """Whether blanks and line breaks are answers, so that pages show them as signs."""
+    folder: ClassVar[Path] = Path(__file__).parent
+    """Where its template and its texts are."""
+
+    def texts(self) -> Mapping[str, Any]:
+        """What ``NAME.yaml`` holds: a mapping of texts per language, and ``columns``."""
+        path = self.folder / f"{self.name}.yaml"
+        found = parse_yaml(path.read_text(encoding="utf-8"), path, "texts") if path.is_file() else {}
+        return cast("Mapping[str, Any]", found)
+
+    def rows(self, _content: Content, _layout: Content, value: Content, _steps: Steps, /) -> list[dict[str, Any]]:
+        """Cells of the game's own columns, of one answer: a row, or several."""
+        return [{self.columns[0]: value[self.field]}]
+
+    def given(self, value: Content, /) -> str:
+        """What a person did, whatever it meant."""
+        return str(value[self.field])
 
     def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
         """Make the questions of a study, in its order."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shannon_game.estimators.arrays import IntArray
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.bets import Bets
 from shannon_game.experiments.collect.games.cloze import Cloze
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-GAMES: Mapping[str, Game] = {
-    "comparison": Comparison(),
-    "top1": Top1(),
-    "cloze": Cloze(),
-    "guess_until_right": GuessUntilRight(),
-    "bets": Bets(),
-}
+GAMES: dict[str, Game] = {game.name: game for game in (Comparison(), Top1(), Cloze(), GuessUntilRight(), Bets())}
+"""Games by their names; a script may add one of its own before it serves, loads or exports."""
+
+
+def known_game(name: str) -> str:
+    """Refuse what is no game."""
+    if name not in GAMES:
+        raise unknown_choice("game", name, GAMES)
+    return name
 
 
 def too_few_contexts(study: xr.Dataset, settings: CollectSettings) -> str:

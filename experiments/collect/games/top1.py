@@ -28,6 +28,14 @@ _LONGEST = 200
 class Top1(Game):
     """Type the token that is thought most likely."""
 
+    name = "top1"
+    columns = ("guess",)
+    field = "token"
+    kind = "guess"
+    earns = "right"
+    goes_on = True
+    shows_signs = True
+
     def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
         """Make a question of every token that shows something: of whole texts, or of a comparison study's targets.
 

@@ -30,7 +30,7 @@ from shannon_game.experiments.collect.players.world import World, with_truth, wo
 from shannon_game.experiments.collect.security import new_token
 from shannon_game.experiments.collect.sessions import ENDED, token_hash
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
-from shannon_game.experiments.comparison.estimates import table_row
+from shannon_game.experiments.comparison.estimates import EstimateRow, estimate_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -161,7 +161,8 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
 
 def _on_the_estimate(study: xr.Dataset) -> tuple[str, ...]:
     """Say what +exp=perplexity would say of the same answers: what the verdict is on, and what it leaves out."""
-    return sampling_warnings(pd.DataFrame([table_row(estimate_perplexity(study, HUMAN), control_model(study))]))
+    row = estimate_row(estimate_perplexity(study, HUMAN), control_model(study), EstimateRow)
+    return sampling_warnings(EstimateRow.table([row]))
 
 
 def _answered(collection: Collection) -> dict[str, int]:

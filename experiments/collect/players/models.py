@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Played
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.people import SLIDER_ENDS, nearest_step
-from shannon_game.experiments.harness.text_models import TextAnswers, TextPlayer, TextSettings, ask_texts, text_players
+from shannon_game.experiments.harness.text_models import TextPlayer, TextSettings, ask_texts, text_players
+from shannon_game.inference.lm.engine import TextAnswers
 from shannon_game.inference.text.prompts import Question, percent_question, word_question
 from shannon_game.inference.text.reading import read_percent, read_word
 
@@ -54,8 +56,7 @@ class ModelPerson:
         """Say what to fill into the form; an attention check is read like the rest of the page."""
         if game == "bets":
             return self._bets(page)
-        field = {"comparison": "report", "top1": "token"}.get(game, "word")
-        return {field: self._answer(game, page)}
+        return {GAMES[game].field: self._answer(game, page)}
 
     def _answer(self, game: str, page: Page, draw: int = 0) -> str:
         texts: list[str | None] = []

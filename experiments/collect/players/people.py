@@ -26,6 +26,7 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
 from shannon_game.experiments.collect.games.comparison import SLIDER
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.world import World, continued
 from shannon_game.experiments.collect.strings import Strings
@@ -146,8 +147,7 @@ class Person:
                 check = self._anything(game, page)
             # the end of a slider that an instruction asks for
             check = SLIDER_ENDS.get(check, check)
-            fields = {"comparison": "report", "top1": "token", "bets": "word1"}
-            return {fields.get(game, "word"): check} | ({"chips1": str(CHIPS)} if game == "bets" else {})
+            return {GAMES[game].field: check} | ({"chips1": str(CHIPS)} if game == "bets" else {})
         if game == "comparison":
             return {"report": str(self._report(page))}
         item = self._item(page)

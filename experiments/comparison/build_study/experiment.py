@@ -25,11 +25,12 @@ from shannon_game.estimators.layout import add_note
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.comparison.build_study import scores as asked
 from shannon_game.experiments.comparison.build_study.scores import ModelScores
-from shannon_game.experiments.comparison.estimates import EstimateSettings, estimate, table_row
+from shannon_game.experiments.comparison.estimates import EstimateRow, EstimateSettings, estimate, estimate_row
 from shannon_game.experiments.comparison.perplexity import perplexity_figure
 from shannon_game.experiments.documents.contexts import Cut, Start, cut_contexts
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
-from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
+from shannon_game.experiments.harness.language_models import GeneratedSettings, chosen_generator, open_work
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.questions import listed
@@ -41,6 +42,7 @@ from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.parsing import objects
 from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
 from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count, UserPath
@@ -81,21 +83,27 @@ class BuiltSettings(Seeded, GeneratedSettings):
     """Most contexts of a batch: what a killed run loses."""
 
 
-class BuildStudySettings(BuiltSettings):
-    """Settings of :func:`build_study`."""
+class BuiltRow(EstimateRow):
+    """One model of the study as a player, with what it says of whole vocabularies."""
 
+    true_loss_se_nats: float = column.detail("standard error of true_loss_nats over documents", unit="nats")
+    top1_accuracy: float = column.estimate("share of items whose true token is the most probable")
+    entropy_nats: float = column.estimate("mean entropy of the next token", unit="nats")
+    exact_kl_nats: float = column.detail("KL(player, generator) over the whole vocabulary", unit="nats")
+    asked_by: str = column.detail("how the model was asked about the generator's tokens")
+
+
+class BuildStudySettings(BuiltSettings):
     layouts: Layouts = ("netcdf", "lm_game")
     """Files written: netcdf (study.nc), lm_game (a folder of JSON files in the public layout of the game)."""
 
 
 class BuiltTextsSettings(BuiltSettings):
-    """Settings of :func:`built`."""
-
     path: UserPath
     """Texts: a folder of .txt files, one .txt file, or JSON lines."""
 
 
-@experiment(BuildStudySettings)
+@experiment(BuildStudySettings, row=BuiltRow)
 def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentResult:
     """Build a comparison study from documents and language models.
 
@@ -260,14 +268,15 @@ def _result(
     players = EstimateSettings()
     rows = []
     for player, its in scores.items():
-        row = table_row(estimate(players, built, player, scheme), built.attrs["generator"])
+        found = estimate(players, built, player, scheme)
         hits = built["target_rank"].sel(model=player).to_numpy() == 1
         loss = clustered_mean(-built["target_logprob"].sel(model=player).to_numpy(), built["document"].to_numpy())
         kl = float(built["kl_nats"].sel(model=player).mean()) if "kl_nats" in built else np.nan
-        row |= {"true_loss_se_nats": loss.se, "top1_accuracy": hits.mean()}
-        row |= {"entropy_nats": float(built["entropy_nats"].sel(model=player).mean()), "exact_kl_nats": kl}
-        rows.append(row | {"asked_by": "token id" if its.by_id else "token string"})
-    table = pd.DataFrame(rows)
+        own = {"true_loss_se_nats": loss.se, "top1_accuracy": hits.mean(), "exact_kl_nats": kl}
+        own |= {"entropy_nats": float(built["entropy_nats"].sel(model=player).mean())}
+        own |= {"asked_by": "token id" if its.by_id else "token string"}
+        rows.append(estimate_row(found, built.attrs["generator"], BuiltRow, **own))
+    table = BuiltRow.table(rows)
     warnings: tuple[str, ...] = ()
     files: dict[str, Any] = {}
     if work.shard is None:

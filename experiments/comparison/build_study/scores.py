@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.documents.contexts import Cut
-from shannon_game.experiments.harness.language_models import Work, batches_by_length
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.next_token import kl_divergences, next_token_distributions
+from shannon_game.inference.lm.stored import Work, batches_by_length
 from shannon_game.inference.lm.translation import shares_tokenizer, translate
 from shannon_game.inference.store.keys import operation_key, result_key
 

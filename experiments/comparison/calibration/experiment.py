@@ -38,8 +38,6 @@ _MAX_POINTS = 12
 
 
 class CalibrationSettings(ResponseSettings, PosteriorSettings):
-    """Settings of :func:`calibration`."""
-
     sampler: SamplerSettings = SamplerSettings(draws=1500, tune=1000)
     """What draws from the posteriors; the game's 29 participants then have about twice the gate's effective sample."""
     priors: Annotated[CalibrationPriors, numbers_of(CalibrationPriors)] = CalibrationPriors()

@@ -17,18 +17,16 @@ from shannon_game.estimators.comparison import HUMAN, RoundingScheme, rounding_s
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import word
 from shannon_game.experiments.comparison import estimates
-from shannon_game.experiments.comparison.human_loss.figures import human_loss_figures
-from shannon_game.experiments.comparison.human_loss.rows import (
-    CAMP,
-    EVERYONE,
+from shannon_game.experiments.comparison.human_loss.analyses import (
+    KIND,
     NO_ROUNDING,
-    NO_SHARED_BIAS,
-    SHARED_BIAS,
-    WITHOUT,
+    Analysis,
     Case,
-    LossRows,
+    HumanLossRow,
     main_rows,
 )
+from shannon_game.experiments.comparison.human_loss.figures import human_loss_figures
+from shannon_game.experiments.comparison.human_loss.rows import LossRows
 from shannon_game.experiments.comparison.human_loss.sentences import sentences
 from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -45,12 +43,6 @@ from shannon_game.models import ParticipantPriors, participant_data
 from shannon_game.models.comparison.participant_data import without_participants
 
 _RETRIES = 2
-_ON_SCREEN = (
-    *("what", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
-    *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "tail_factor", "perplexity", "true_perplexity_asked"),
-    "converged",
-)
-_NAMES = {"perplexity": "equation_5"} | {f"k0_{end}": f"report_slope_{end}" for end in ("median", "lower", "upper")}
 
 
 class Top1Settings(Settings):
@@ -64,8 +56,6 @@ class Top1Settings(Settings):
 
 
 class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
-    """Settings of :func:`human_loss`."""
-
     sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.75)
     """How PyMC's NUTS draws from the posteriors; no other package can. To draws that miss the gate as many are added,
     up to twice; after divergent transitions twice as many are made anew, with half the distance of target_accept to 1.
@@ -107,7 +97,7 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
         return self
 
 
-@experiment(HumanLossSettings)
+@experiment(HumanLossSettings, row=HumanLossRow)
 def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResult:
     """Estimate the loss of the belief that people share, beside that of every language model as a player.
 
@@ -120,7 +110,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     >>> from shannon_game import human_loss, simulated
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> result = human_loss(study, players="lm-weak", rounding="none")
-    >>> result.table["what"].tolist()
+    >>> result.table["analysis"].tolist()
     ['lm-weak, rounding none']
     """
     study, control = estimates.asked_for(study, settings)
@@ -137,19 +127,21 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         posteriors = _posteriors(cases, fits, settings)
         made = LossRows(study, control, settings, fits, _alarms(cases, fits, settings))
         rows = list(made.rows(cases))
-    table = made.table(rows)
+    table = HumanLossRow.table([row.cells for row in rows])
+    # figures and sentences take the analyses themselves, not what they are called
+    typed = table.assign(**{KIND: pd.Series([row.analysis for row in rows], dtype=object)})
     dataset = made.dataset(rows, table)
     found = {name: fit.convergence for name, fit in fits.items()}
     return ExperimentResult(
         table=table,
         dataset=dataset,
         tables=made.people(),
-        figures=human_loss_figures(table, dataset),
-        text=sentences(table, dataset),
+        figures=human_loss_figures(typed, dataset),
+        text=sentences(typed, dataset),
         warnings=(*bayes.unconverged(found), *made.problems, *_left_out(cases)),
         gate_failed=bayes.gate_failed(settings, found),
         posteriors=posteriors,
-        on_screen=main_rows(table)[list(_ON_SCREEN)].rename(columns=lambda name: _NAMES.get(name, name)),
+        on_screen=main_rows(typed),
     )
 
 
@@ -183,28 +175,28 @@ def _left_out(cases: list[Case]) -> list[str]:
 def _player_cases(study: xr.Dataset, name: str, settings: HumanLossSettings) -> Iterator[Case]:
     for scheme in estimates.compared_schemes(settings.rounding):
         data = participant_data(study, player=name, rounding=None if scheme == NO_ROUNDING else scheme)
-        yield Case(f"{name}, rounding {scheme.name}", data, name, scheme)
+        yield Case(Analysis.PLAYER, data, name, scheme)
 
 
 def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Case]:
     data = participant_data(study, _grid(study, settings))
     first, *others = _anchors(settings, data.has_answers)
     left_out = unusual_participants(data) if settings.leave_out == "auto" else settings.leave_out
-    everyone = Case(
-        EVERYONE, data, anchor=first, covariates=_covariates(study, settings.people), report=settings.report
-    )
+    covariates = _covariates(study, settings.people)
+    everyone = Case(Analysis.EVERYONE, data, anchor=first, covariates=covariates, report=settings.report)
     yield everyone
-    if settings.report == SHARED_BIAS:
-        yield replace(everyone, what=NO_SHARED_BIAS, report="linear")
+    if settings.report == "shared_bias":
+        yield replace(everyone, analysis=Analysis.NO_SHARED_BIAS, report="linear")
     if left_out:
-        yield replace(everyone, what=WITHOUT, data=without_participants(data, left_out), left_out=left_out)
+        yield replace(everyone, analysis=Analysis.WITHOUT, data=without_participants(data, left_out), left_out=left_out)
     camps = check_camps(data, rng_for(settings.seed, f"checks {everyone.name}"))
     if camps.rings:
         for number, own in enumerate((~camps.second, camps.second), start=1):
             of = participant_data(_of_people(study, data.participant[own]), _grid(study, settings))
-            yield replace(everyone, what=f"{CAMP}{number}", data=of, left_out=data.participant[~own].tolist())
+            out = data.participant[~own].tolist()
+            yield replace(everyone, analysis=Analysis.CAMP, of=str(number), data=of, left_out=out)
     for anchor in others:
-        yield replace(everyone, what=anchor.name, anchor=anchor)
+        yield replace(everyone, analysis=Analysis.ANCHOR, of=anchor.name, anchor=anchor)
 
 
 def _of_people(study: xr.Dataset, names: NDArray[np.str_]) -> xr.Dataset:
@@ -267,6 +259,6 @@ def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
 
 def _weighted(case: Case, fits: dict[str, ParticipantFit], settings: HumanLossSettings) -> ParticipantFit | None:
     """Everyone's fit without the bias that all share, where its draws are enough for that."""
-    if case.what != NO_SHARED_BIAS:
+    if case.analysis is not Analysis.NO_SHARED_BIAS:
         return None
-    return without_shared_bias(fits[f"people, {EVERYONE}"], rng_for(settings.seed, case.name))
+    return without_shared_bias(fits[replace(case, analysis=Analysis.EVERYONE).name], rng_for(settings.seed, case.name))

@@ -12,20 +12,7 @@ from matplotlib.figure import Figure
 
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison.estimates import XLABEL, player_rows
-from shannon_game.experiments.comparison.human_loss.rows import (
-    BRIDGE,
-    CAMP,
-    EVERYONE,
-    NO_SHARED_BIAS,
-    PEOPLE,
-    PLAYERS,
-    POOLED,
-    PRIORS,
-    STEP,
-    WITHOUT,
-    WITHOUT_ONE,
-    main_rows,
-)
+from shannon_game.experiments.comparison.human_loss.analyses import FITTED, KIND, SENSITIVITY, Analysis, main_rows
 from shannon_game.experiments.harness.figures import (
     TRUTH_ASKED,
     Series,
@@ -40,7 +27,10 @@ from shannon_game.experiments.harness.settings import rows_of
 
 _LEFT_OUT, _TRUTH, _PRIORS, _ONE = "#939393", "#CC3311", "#CC79A7", "#0072B2"
 _POINTS = ("#000000", "#AA4499", "#0072B2", "#117733")
-_SHOWN = ((EVERYONE, "#000000", "humans"), (WITHOUT, _LEFT_OUT, "humans, some left out"))
+_SHOWN = (
+    (Analysis.EVERYONE.pattern, "#000000", "humans"),
+    (Analysis.WITHOUT.pattern, _LEFT_OUT, "humans, some left out"),
+)
 _WIDEST = 34
 _GAP_OF = "true_gap_nats_"
 _SCALES = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10)
@@ -51,7 +41,7 @@ def human_loss_figures(table: pd.DataFrame, dataset: xr.Dataset) -> dict[str, Fi
     drawn = {"human_loss": loss_figure(table, dataset)}
     if "fit" in dataset.dims:
         drawn |= {"k0_curve": curve_figure(table, dataset), "top1": top1_figure(dataset)}
-    if table["what"].str.startswith(PRIORS).any():
+    if table[KIND].isin([Analysis.PRIORS]).any():
         drawn["sensitivity"] = sensitivity_figure(table, dataset)
     return drawn
 
@@ -63,11 +53,11 @@ def exact_gaps(dataset: xr.Dataset) -> dict[str, float]:
 
 def people_label(row: Any) -> str:
     """Say who, and where the scale of their belief comes from."""
-    if row.method == BRIDGE:
-        return f"humans, {BRIDGE}"
+    if row.kind is Analysis.BRIDGE:
+        return f"humans, {row.analysis}"
     who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
-    who = f"humans, {row.what}" if row.what.startswith((CAMP, POOLED)) else who
-    who += ", no shared bias" if row.what == NO_SHARED_BIAS else ""
+    who = f"humans, {row.analysis}" if row.kind in (Analysis.CAMP, Analysis.POOLED) else who
+    who += ", no shared bias" if row.kind is Analysis.NO_SHARED_BIAS else ""
     assumed = f"report slope {row.k0_median:g} assumed"
     how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)
     return f"{who}, {how}" + (f", top-1 rate near {row.top1_rate_given:g}" if row.top1_rate_given > 0 else "")
@@ -86,7 +76,7 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     rows["hollow"] = ~rows["converged"].astype(bool)
     ends = ("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper")
     # comparisons alone, whose noise says nothing of people one by one, give a set in which no value is best
-    alone = rows["method"].isin([PEOPLE, PLAYERS]) & rows["one_by_one_most_median_nats"].isna()
+    alone = rows[KIND].isin(FITTED) & rows["individual_gap_upper_median_nats"].isna()
     alone &= rows[ends[1]] < rows[ends[2]]
     rows = rows.assign(**{f"set_{name}": rows[name].where(alone) for name in ends})
     rows = rows.assign(**{name: rows[name].where(~alone) for name in ends})
@@ -109,8 +99,9 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
 @styled
 def curve_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     """Gap by the assumed scale, with what the anchors say and the models' exact gaps."""
-    fits, k0, exact = main_rows(table), dataset["k0"].to_numpy(), exact_gaps(dataset)
-    fits = fits[(fits["method"] == PEOPLE) & fits["top1_rate_given"].isna() & fits["k0_median"].notna()]
+    k0, exact = dataset["k0"].to_numpy(), exact_gaps(dataset)
+    fits = main_rows(table[table[KIND].isin(FITTED) & (table["player"] == HUMAN)])
+    fits = fits[fits["top1_rate_given"].isna() & fits["k0_median"].notna()]
     fig = new_figure(6.8, 4.4)
     axes = fig.add_subplot()
     for what, colour, who in _SHOWN:
@@ -175,19 +166,18 @@ def top1_figure(dataset: xr.Dataset) -> Figure:
 def sensitivity_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     """The gap without each participant, and under other priors."""
     people = table[table["player"] == HUMAN].sort_values("gap_median_nats")
-    what, one = people["what"], people["what"] == WITHOUT_ONE
-    parts = [people[what == EVERYONE], people[what == WITHOUT], people[what.str.startswith(PRIORS)], people[one]]
-    rows = pd.concat(parts)
-    base, one = rows_of(rows)[0], rows["what"] == WITHOUT_ONE
+    order = (Analysis.EVERYONE, Analysis.WITHOUT, *reversed(SENSITIVITY))
+    rows = pd.concat([people[people[KIND] == kind] for kind in order])
+    base, one = rows_of(rows)[0], rows[KIND] == Analysis.WITHOUT_ONE
     rows = rows.assign(
         label=[_sensitivity_label(row) for row in rows_of(rows)],
         group=one,
-        colour=np.where(one, _ONE, np.where(rows["priors"] == "default", "#000000", _PRIORS)),
+        colour=np.where(one, _ONE, np.where(rows[KIND] == Analysis.PRIORS, _PRIORS, "#000000")),
         marker=np.where(one, "o", "D"),
         hollow=~rows["converged"].astype(bool),
     )
     ends = ("gap_median_nats", "gap_lower_nats", "gap_upper_nats")
-    looks = [("D", False, "fit"), ("o", False, STEP), ("o", True, "check failed")]
+    looks = [("D", False, "fit"), ("o", False, Analysis.WITHOUT_ONE.method), ("o", True, "check failed")]
     handles = [
         Series("", label=label, marker=marker, size=4).handle(hollow=hollow, colour="0.3")
         for marker, hollow, label in looks
@@ -205,8 +195,8 @@ def sensitivity_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
 
 
 def _sensitivity_label(row: Any) -> str:
-    if row.priors != "default":
+    if row.kind is Analysis.PRIORS:
         return f"priors {'half' if row.priors == 'narrow' else 'twice'} as wide{_missed(row)}"
-    if row.what == EVERYONE:
+    if row.kind is Analysis.EVERYONE:
         return f"all participants{_missed(row)}"
-    return f"without {row.left_out_label}" + (_missed(row) if row.method == PEOPLE else "")
+    return f"without {row.left_out_label}" + (_missed(row) if row.kind is Analysis.WITHOUT else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +13,17 @@ import xarray as xr
 from scipy.stats import t as student_t
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.comparison import HUMAN, RoundingScheme, rounding_scheme, scaled_bridge
+from shannon_game.estimators.comparison import HUMAN, scaled_bridge
 from shannon_game.estimators.comparison.perplexity import reference_loss
 from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.estimators.perplexity import perplexity_of_loss
-from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, bars_label, estimate, table_row
-from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, timed
+from shannon_game.experiments.comparison.estimates import EstimateRow, bars_label, estimate, estimate_row
+from shannon_game.experiments.comparison.human_loss.analyses import Analysis, Case, HumanLossRow
+from shannon_game.experiments.harness.bayes import convergence_columns, timed
 from shannon_game.experiments.harness.settings import rng_for
-from shannon_game.experiments.harness.tables import short_names, table_variables
+from shannon_game.experiments.harness.tables import short_names
 from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, judged_by_outcomes, top1_weights
 from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
 from shannon_game.inference.comparison.participant_sensitivity import (
@@ -37,81 +39,23 @@ if TYPE_CHECKING:
     from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
 
 
-PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "mode without one", "scaled bridge"
-OTHER_MODE = "mode under other priors"
-"""What the column ``method`` says."""
-SHARED_BIAS, NO_SHARED_BIAS = "shared_bias", "no_shared_bias"
-EVERYONE, WITHOUT, OUTCOMES, WITHOUT_ONE, PRIORS = "everyone", "without", "outcomes", "without one", "priors:"
-CAMP, POOLED = "camp ", "camps pooled"
-"""What the column ``what`` says, or begins with."""
 PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
 """Other priors of the sensitivity analysis, by how much wider they are."""
 
 _ENDS = ("median", "lower", "upper")
-HUMAN_LOSS_COLUMNS = (
-    *("what", "method", "anchor", "left_out", "left_out_label", "priors", "top1_rate_given"),
-    *(f"gap_{end}_nats" for end in _ENDS),
-    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats"),
-    *(f"informed_gap_{end}_nats" for end in _ENDS),
-    *(f"one_by_one_most_{end}_nats" for end in _ENDS),
-    *(f"k0_{end}" for end in _ENDS),
-    *("k0_true", "alarms"),
-    *(f"tail_share_{end}" for end in _ENDS),
-    *("tail_factor", *(f"top1_model_{end}" for end in _ENDS)),
-    *CONVERGENCE_COLUMNS,
-)
-"""Columns after those of ``TABLE_COLUMNS``, before ``tail_factor_MODEL``.
-
-``alarms``: what checks of the model's assumptions on people say, empty where none rings.
-``gap_*``: the shared belief's, over all items, with the discrepancy of the model's form and of items without any
-report or answer; ``informed_gap_*``: over the others. ``one_by_one_most_*``: the mean gap of people one by one if all
-noise were private belief; it is at least ``gap_*``. ``tail_factor``: by which factor the belief on tokens never drawn
-would have to be multiplied before people's median gap passes that of the weakest model.
-"""
 ASSUMED_SCALES = np.geomspace(0.1, 2.0, 25)
 """Slopes of reports for which the gap is drawn, whatever the anchor."""
-NO_ROUNDING = rounding_scheme("none")
-_PERPLEXITY = (*HUMAN_LOSS_COLUMNS[10:13], "true_perplexity_asked")
+_PERPLEXITY = ("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "true_perplexity_asked")
 _BRIDGE_DRAWS = 999
-
-
-def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows without the sensitivity analysis, people first."""
-    kept = table[~table["what"].str.startswith((WITHOUT_ONE, PRIORS))]
-    return kept.sort_values("player", key=lambda name: name != HUMAN, kind="stable")
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One posterior: of whose answers, where its scale comes from, under which priors, and without whom."""
-
-    what: str
-    data: ParticipantData
-    player: str = HUMAN
-    rounding: RoundingScheme = NO_ROUNDING
-    anchor: Anchor | None = None
-    priors: str = "default"
-    left_out: Sequence[str] = ()
-    covariates: pd.DataFrame | None = None
-    report: str = "linear"
-
-    @property
-    def name(self) -> str:
-        """What its progress, its random numbers and its warnings are called."""
-        return self.what if self.data.is_player else f"people, {self.what}"
-
-    @property
-    def file(self) -> str:
-        """Name of its posterior, if it is kept; one without a shared bias is another's, weighted."""
-        if self.data.is_player or self.what == NO_SHARED_BIAS:
-            return ""
-        return HUMAN if self.what == EVERYONE else f"{HUMAN}_{self.what.replace(' ', '_')}"
+_SHOWN = (Analysis.EVERYONE, Analysis.WITHOUT)
+_EVERYONE = Analysis.EVERYONE.pattern
 
 
 @dataclass(frozen=True, eq=False)
 class LossRow:
-    """Cells of the table, draws of the gap, and its median by position of the item in the study."""
+    """An analysis: cells of the table, draws of the gap, and its median by position of the item in the study."""
 
+    analysis: Analysis
     cells: dict[str, Any]
     gap_nats: FloatArray
     item_median_nats: FloatArray
@@ -130,16 +74,17 @@ class LossRows:
 
     def rows(self, cases: Sequence[Case]) -> Iterator[LossRow]:
         """Rows of the fits, and what follows from everyone's: other scales, the top-1 rate, and each one left out."""
-        rows = {case.what: self._of_fit(self.fits.get(case.name), case.data, self._cells(case)) for case in cases}
+        rows = {case.name: self._of_fit(self.fits.get(case.name), case, self._cells(case)) for case in cases}
         yield from rows.values()
-        for everyone in [case for case in cases if case.what == EVERYONE]:
+        for everyone in [case for case in cases if case.analysis is Analysis.EVERYONE]:
             fit = self.fits[everyone.name]
-            if camps := [self.fits[case.name] for case in cases if case.what.startswith(CAMP)]:
+            if camps := [self.fits[case.name] for case in cases if case.analysis is Analysis.CAMP]:
                 yield self._pooled(everyone, camps)
             if fit.anchor.name == "answers":
-                yield self._at_outcomes(fit, rows[EVERYONE])
+                yield self._at_outcomes(everyone, fit, rows[everyone.name].cells)
             if (rate := self.settings.top1.rate) is not None:
-                yield from (self._near_top1(shown, rows[what], rate) for what, shown in self.shown.items())
+                shown = [case for case in cases if case.analysis in _SHOWN]
+                yield from (self._near_top1(case, rows[case.name].cells, rate) for case in shown)
             if fit.data.has_answers:
                 yield from self._bridge(everyone)
             if self.settings.sensitivity and fit.data.participant.size > 1:
@@ -149,14 +94,17 @@ class LossRows:
 
     @property
     def shown(self) -> dict[str, ParticipantFit]:
-        """Fits of everyone, and of those who are not left out."""
-        return {what: self.fits[f"people, {what}"] for what in (EVERYONE, WITHOUT) if f"people, {what}" in self.fits}
+        """Fits of everyone, and of those who are not left out, by what their rows are called."""
+        names = {one.pattern: f"people, {one.pattern}" for one in _SHOWN}
+        return {name: self.fits[full] for name, full in names.items() if full in self.fits}
 
     def _cells(self, case: Case) -> dict[str, Any]:
         left_out = np.isin(self.study["participant"].to_numpy().astype(str), list(case.left_out))
-        cells: dict[str, Any] = {"what": case.what, "method": PLAYERS if case.data.is_player else PEOPLE}
-        cells |= {"anchor": case.anchor.name if case.anchor else "", "priors": case.priors}
-        cells["left_out"] = "; ".join(case.left_out)
+        cells: dict[str, Any] = {"analysis": case.label, "method": case.analysis.method, "priors": case.priors}
+        cells |= {"anchor": case.anchor.name if case.anchor else "", "left_out": "; ".join(case.left_out)}
+        cells["left_out_label"] = ", ".join(self.labels[name] for name in case.left_out)
+        cells |= {"k0_true": self._true_k0() if case.player == HUMAN else np.nan, "verdict": ""}
+        cells |= {"tail_factors": dict.fromkeys(self.study["model"].to_numpy().tolist(), np.nan)}
         cells["alarms"] = "; ".join(self.alarms.get(case.name, ()))
         try:
             found = estimate(self.settings, self.study.isel(response=~left_out), case.player, case.rounding)
@@ -166,7 +114,7 @@ class LossRows:
             base = reference_loss(self.study, self.control, self.settings.estimator.reference, asked)
             known = {"player": case.player, "rounding": case.rounding.name, "estimator": "", "generator": self.control}
             return cells | known | {"reference_loss_nats": base}
-        return cells | table_row(found, self.control)
+        return cells | vars(estimate_row(found, self.control, EstimateRow))
 
     def _say(self, problem: str) -> None:
         self.problems.extend([problem] if problem not in self.problems else [])
@@ -187,116 +135,115 @@ class LossRows:
     def _top1(self, fit: ParticipantFit) -> FloatArray:
         return fit.top1_rate(rng_for(self.settings.seed, "top1"))
 
-    def _of_fit(
-        self, fit: ParticipantFit | None, data: ParticipantData, cells: dict[str, Any], at: Any = slice(None)
-    ) -> LossRow:
+    def _of_fit(self, fit: ParticipantFit | None, case: Case, cells: dict[str, Any], at: Any = slice(None)) -> LossRow:
         """Row of a fit, of some of its draws, or of what needs none: the generator as a player."""
+        data = case.data
         if fit is None:
             exact = np.zeros((1, data.item.size))
-            return self._row(cells | convergence_columns(None), data, exact[:, 0], exact)
+            return self._row(case, cells | convergence_columns(None), exact[:, 0], exact)
         cells = cells | convergence_columns(fit.convergence)
         shift = self.exact_nats(data.generator, data)
         named = {"tail_share{}": fit.tail_share.mean(axis=1)}
-        named["informed_gap{}_nats"] = fit.informed_gap_nats + shift[data.informed].mean()
+        named["gap_items_with_data{}_nats"] = fit.informed_gap_nats + shift[data.informed].mean()
         if not data.is_player:
-            named["one_by_one_most{}_nats"] = fit.people_gap_bounds()[:, 1] + shift.mean()
+            named["individual_gap_upper{}_nats"] = fit.people_gap_bounds()[:, 1] + shift.mean()
             named |= {"k0{}": fit.k0, "top1_model{}": self._top1(fit)}
-            models = self.models(data)
-            cells |= {f"tail_factor_{name}": fit.tail_factor(gap - shift.mean()) for name, gap in models.items()}
-            cells["tail_factor"] = cells[f"tail_factor_{next(iter(models))}"]
+            factors = {name: fit.tail_factor(gap - shift.mean()) for name, gap in self.models(data).items()}
+            cells |= {"tail_factor": next(iter(factors.values())), "tail_factors": cells["tail_factors"] | factors}
         for name, draws in named.items():
             cells |= self._quantiles(name, draws[at])
-        return self._row(cells, data, fit.gap_nats[at], fit.item_gap_nats[at])
+        return self._row(case, cells, fit.gap_nats[at], fit.item_gap_nats[at])
 
     def _pooled(self, everyone: Case, camps: Sequence[ParticipantFit]) -> LossRow:
         """Pool the beliefs of camps, each fitted alone."""
         gap, position = pooled_gap(camps)
-        of = replace(everyone.data, item=item_labels(self.study)[position], position=position)
-        cells = self._cells(replace(everyone, what=POOLED)) | {"alarms": ""}
+        data = replace(everyone.data, item=item_labels(self.study)[position], position=position)
+        case = replace(everyone, analysis=Analysis.POOLED, data=data)
+        cells = self._cells(replace(case, data=everyone.data))
         cells["converged"] = all(fit.convergence.passed for fit in camps)
-        return self._row(cells, of, gap.mean(axis=1), gap)
+        return self._row(case, cells, gap.mean(axis=1), gap)
 
-    def _at_outcomes(self, fit: ParticipantFit, row: LossRow) -> LossRow:
+    def _at_outcomes(self, everyone: Case, fit: ParticipantFit, cells: dict[str, Any]) -> LossRow:
         """Put everyone's belief at the temperature at which it fits the outcomes best, and compare the two."""
-        weight = rng_for(self.settings.seed, OUTCOMES).exponential(size=fit.item_gap_nats.shape)
+        weight = rng_for(self.settings.seed, "outcomes").exponential(size=fit.item_gap_nats.shape)
         temperature = outcome_temperature(fit.belief, weight, objective=self.settings.objective)
         gap = loss_gap(fit.belief, temperature)
-        fit = replace(fit, anchor=Anchor(OUTCOMES), temperature=temperature, item_gap_nats=gap)
+        anchor = Anchor("outcomes")
+        case = replace(everyone, analysis=Analysis.OUTCOMES, anchor=anchor)
+        fit = replace(fit, anchor=anchor, temperature=temperature, item_gap_nats=gap)
         fit = judged_by_outcomes(fit)
-        return self._of_fit(fit, fit.data, row.cells | {"what": OUTCOMES, "anchor": OUTCOMES, "alarms": ""})
+        return self._of_fit(fit, case, cells | {"analysis": case.label, "anchor": "outcomes", "alarms": ""})
 
-    def _near_top1(self, fit: ParticipantFit, row: LossRow, rate: float) -> LossRow:
+    def _near_top1(self, case: Case, cells: dict[str, Any], rate: float) -> LossRow:
         """Draw from the draws of a fit by how near their top-1 rate is to the measured one."""
+        fit = self.fits[case.name]
         weight = top1_weights(self._top1(fit), rate, self.settings.top1.se)
         chosen = rng_for(self.settings.seed, "top1 weights").choice(weight.size, weight.size, p=weight)
-        cells = row.cells | {"what": f"{row.cells['what']}, top-1 rate", "top1_rate_given": rate}
-        return self._of_fit(fit, fit.data, cells, chosen)
+        near = replace(case, analysis=Analysis.TOP1, of=case.label)
+        return self._of_fit(fit, near, cells | {"analysis": near.label, "top1_rate_given": rate}, chosen)
 
     def _without_each(self, everyone: Case, fit: ParticipantFit) -> Iterator[LossRow]:
         with timed("leaving out each participant"):
             for one in leave_one_out(fit, rng_for(self.settings.seed, "leave one out")):
                 # few draws: they move the whole posterior by as much as their median
                 gap = fit.gap_nats + np.median(one.gap_nats) - np.median(fit.gap_nats)
-                cells = self._cells(replace(everyone, what=WITHOUT_ONE, left_out=[one.participant]))
-                yield self._row(cells | {"method": STEP, "converged": fit.convergence.passed}, fit.data, gap)
+                case = replace(everyone, analysis=Analysis.WITHOUT_ONE, left_out=[one.participant])
+                yield self._row(case, self._cells(case) | {"converged": fit.convergence.passed}, gap)
 
     def _other_priors(self, everyone: Case, fit: ParticipantFit) -> Iterator[LossRow]:
         with timed("other priors"):
             for name, factor in PRIOR_FACTORS.items():
-                rng = rng_for(self.settings.seed, f"{PRIORS} {name}")
+                case = replace(everyone, analysis=Analysis.PRIORS, of=name, priors=name)
+                rng = rng_for(self.settings.seed, case.label)
                 mean = with_priors(fit, scaled_priors(fit.priors, factor), rng)
                 # draws of the discrepancy, which other priors leave as they are
                 gap = mean + rng.choice(fit.gap_nats - fit.item_gap_nats.mean(axis=1), mean.size)
-                cells = self._cells(replace(everyone, what=f"{PRIORS} {name}", priors=name))
-                yield self._row(cells | {"method": OTHER_MODE, "converged": fit.convergence.passed}, fit.data, gap)
+                yield self._row(case, self._cells(case) | {"converged": fit.convergence.passed}, gap)
 
     def _bridge(self, everyone: Case) -> Iterator[LossRow]:
         """Estimate people's gap in closed form; nothing where the study does not allow it."""
         try:
             found = scaled_bridge(study_pool(self.study)[0])
         except InputError as problem:
-            self._say(f"no estimate of people by the {BRIDGE}: {problem}")
+            self._say(f"no estimate of people by the {Analysis.BRIDGE.method}: {problem}")
             return
         # quantiles of Student's t stand for draws
         level = (np.arange(_BRIDGE_DRAWS) + 0.5) / _BRIDGE_DRAWS
         draws = found.gap_nats + student_t.ppf(level, found.freedom) * found.se_asked_nats
-        cells = self._cells(everyone) | {"what": BRIDGE, "method": BRIDGE, "anchor": "answers", "priors": ""}
-        cells |= {"k0_median": found.slope, **convergence_columns(None)}
-        yield self._row(cells, everyone.data, draws)
+        case = replace(everyone, analysis=Analysis.BRIDGE, anchor=Anchor("answers"), priors="")
+        rings = "; ".join(self.alarms.get(everyone.name, ()))
+        cells = self._cells(case) | {"alarms": rings, "k0_median": found.slope, **convergence_columns(None)}
+        yield self._row(case, cells, draws)
 
     def _row(
-        self, cells: dict[str, Any], data: ParticipantData, gap_nats: FloatArray, by_item: FloatArray | None = None
+        self, case: Case, cells: dict[str, Any], gap_nats: FloatArray, by_item: FloatArray | None = None
     ) -> LossRow:
+        data = case.data
         shift, items = self.exact_nats(data.generator, data), np.full(self.study.sizes["item"], np.nan)
         if by_item is not None:
             items[data.position] = np.median(by_item, axis=0) + shift
-        truth = float(self.exact_nats(str(cells["player"]), data).mean())
+        truth = float(self.exact_nats(case.player, data).mean())
         found = self._quantiles("gap{}_nats", gap_nats + shift.mean())
         perplexity = perplexity_of_loss(cells["reference_loss_nats"] + np.array([*found.values(), truth])).tolist()
-        cells = {"alarms": "", "verdict": "", **cells, **found, **dict(zip(_PERPLEXITY, perplexity, strict=True))}
+        cells = {**cells, **found, **dict(zip(_PERPLEXITY, perplexity, strict=True))}
         cells |= {"true_gap_nats": truth, "error_median_nats": cells["gap_median_nats"] - truth}
         cells |= {"n_items": data.item.size, "n_responses": data.row_token.size}
-        return LossRow(cells, gap_nats + shift.mean(), items)
+        return LossRow(case.analysis, cells, gap_nats + shift.mean(), items)
 
     def _quantiles(self, name: str, draws: FloatArray) -> dict[str, float]:
         found = np.quantile(draws, [0.5, self.settings.tail, 1 - self.settings.tail]).tolist()
         return {name.format(f"_{end}"): at for end, at in zip(_ENDS, found, strict=True)}
 
-    def table(self, rows: Sequence[LossRow]) -> pd.DataFrame:
-        """``TABLE_COLUMNS``, :data:`HUMAN_LOSS_COLUMNS`, and the factor of each model."""
-        models = [f"tail_factor_{name}" for name in self.study["model"].to_numpy()]
-        columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *models]
-        table = pd.DataFrame([row.cells for row in rows]).reindex(columns=columns)
-        labels = short_names(np.unique(self.study["participant"].to_numpy().astype(str)))
-        left = [text.split("; ") if text else [] for text in table["left_out"]]
-        table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
-        return table.assign(k0_true=np.where(table["player"] == HUMAN, self._true_k0(), np.nan))
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Short names of participants."""
+        return short_names(np.unique(self.study["participant"].to_numpy().astype(str)))
 
     def _true_k0(self) -> float:
         """Geometric mean of the slopes of those who compared, where a simulation knows them; bots have none."""
         if "true_slope" not in self.study or not self.shown:
             return float("nan")
-        known = self.study.sel(participant_truth=self.shown[EVERYONE].data.participant)
+        known = self.study.sel(participant_truth=self.shown[_EVERYONE].data.participant)
         slope = known["true_slope"].to_numpy()
         slope = slope[~known["true_bot"].to_numpy()] if "true_bot" in known else slope
         return float(np.exp(np.log(slope).mean())) if slope.size else float("nan")
@@ -305,7 +252,7 @@ class LossRows:
         """How each participant reports, and one row per covariate and what it has an effect on."""
         if not self.shown:
             return {}
-        posterior = group(self.shown[EVERYONE].idata, "posterior")
+        posterior = group(self.shown[_EVERYONE].idata, "posterior")
         level = [0.5, self.settings.tail, 1 - self.settings.tail]
         names, effects = posterior["participant"].to_numpy().astype(str), []
         columns: dict[str, Any] = {"participant": names, "label": list(short_names(names).values())}
@@ -328,17 +275,17 @@ class LossRows:
         variables: dict[str, Any] = {
             "gap_draws_nats": (("estimate", "draw"), draws, {"units": "nats"}),
             "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats[asked] for row in rows])),
-            **table_variables(table, "estimate", but=["generator"]),
+            **HumanLossRow.variables(table, "estimate", but=["generator"]),
         }
         coords: dict[str, Any] = {"item": item_labels(self.study)[asked]}
         if self.shown:
-            data, level = self.shown[EVERYONE].data, [self.settings.tail, 0.5, 1 - self.settings.tail]
+            data, level = self.shown[_EVERYONE].data, [self.settings.tail, 0.5, 1 - self.settings.tail]
             shift, fits = self.exact_nats(data.generator, data).mean(), list(self.shown.values())
             curves = [np.quantile([fit.gap_at(k0) + shift for k0 in ASSUMED_SCALES], level, axis=1) for fit in fits]
             variables["curve_gap_nats"] = (("fit", "quantile", "k0"), np.stack(curves))
             variables["top1_draws"] = (("fit", "kept"), np.stack([self._top1(fit) for fit in fits]))
             coords |= {"fit": np.array(list(self.shown), dtype=object), "quantile": level, "k0": ASSUMED_SCALES}
-        named = ["what", "player", "rounding", "method", "anchor", "left_out", "priors"]
+        named = ["analysis", "player", "rounding", "method", "anchor", "left_out", "priors"]
         return xr.Dataset(variables, coords=coords, attrs=self._about()).set_coords(named)
 
     def _about(self) -> dict[str, Any]:
@@ -348,7 +295,7 @@ class LossRows:
         if self.settings.top1.rate is not None:
             about |= {"top1_rate": self.settings.top1.rate, "top1_se": self.settings.top1.se}
         if self.shown:
-            gaps = self.models(self.shown[EVERYONE].data)
+            gaps = self.models(self.shown[_EVERYONE].data)
             about |= {f"true_gap_nats_{name}": gap for name, gap in gaps.items()}
-            about["whole_distributions"] = int(self.shown[EVERYONE].data.whole)
+            about["whole_distributions"] = int(self.shown[_EVERYONE].data.whole)
         return about

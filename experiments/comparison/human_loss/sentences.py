@@ -9,17 +9,8 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.comparison.human_loss.analyses import FITTED, KIND, Analysis
 from shannon_game.experiments.comparison.human_loss.figures import exact_gaps
-from shannon_game.experiments.comparison.human_loss.rows import (
-    NO_SHARED_BIAS,
-    OUTCOMES,
-    PEOPLE,
-    PLAYERS,
-    POOLED,
-    PRIORS,
-    WITHOUT,
-    WITHOUT_ONE,
-)
 from shannon_game.experiments.harness.figures import finite_range, player_label
 from shannon_game.experiments.harness.settings import rows_of
 
@@ -43,7 +34,7 @@ def sentences(table: pd.DataFrame, dataset: xr.Dataset) -> str:
     people, parts = table[table["player"] == HUMAN], []
     if len(people):
         parts = [_answer(people, dataset), _support(people, dataset), _sensitivity(people)]
-    parts.append(" ".join(_player_line(row) for row in rows_of(table[table["method"] == PLAYERS])))
+    parts.append(" ".join(_player_line(row) for row in rows_of(table[table[KIND] == Analysis.PLAYER])))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -58,7 +49,7 @@ def _ends(row: Any, name: str, form: str = ".2f", unit: str = "_nats") -> str:
 
 def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     main = rows_of(people)[0]
-    fits = people.loc[(people["method"] == PEOPLE) & people["converged"].astype(bool), "perplexity_median"]
+    fits = people.loc[people[KIND].isin(FITTED) & people["converged"].astype(bool), "perplexity_median"]
     low, high = finite_range(fits, [main.perplexity_median])
     tried = (
         ""
@@ -67,27 +58,27 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     )
     known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
     # without free answers the noise of reports says nothing of how much more people lose one by one
-    private = main.one_by_one_most_median_nats - main.gap_median_nats
+    private = main.individual_gap_upper_median_nats - main.gap_median_nats
     most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
     rings = f"**The model is wrong about these people: {main.alarms}.** " if main.alarms else ""
     rings += "".join(
         f"**Fitted camp by camp and pooled, its perplexity is {row.perplexity_median:.4g} "
         f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}.** "
-        for row in rows_of(people[people["what"] == POOLED])
+        for row in rows_of(people[people[KIND] == Analysis.POOLED])
     )
     without = "".join(
         f" Without {row.left_out} it is {row.perplexity_median:.4g} [{row.perplexity_posterior_lower:.4g}, "
         f"{row.perplexity_posterior_upper:.4g}]{_failed(row)}."
-        for row in rows_of(people[people["what"] == WITHOUT])
+        for row in rows_of(people[people[KIND] == Analysis.WITHOUT])
     )
-    both = people[people["what"].isin([NO_SHARED_BIAS]) | (people.index == people.index[0])]
+    both = people[people[KIND].isin([Analysis.NO_SHARED_BIAS]) | (people.index == people.index[0])]
     ends = f"{both['perplexity_posterior_lower'].min():.4g}", f"{both['perplexity_posterior_upper'].max():.4g}"
     about = f"{_failed(main)} on these {main.n_items} items ({dataset.attrs['interval']:.0%} interval{known})."
     bias = "".join(
         f" That is the hull of two: with a bias that all share [{main.perplexity_posterior_lower:.4g}, "
         f"{main.perplexity_posterior_upper:.4g}], without one {row.perplexity_median:.4g} "
         f"[{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}]{_failed(row)}."
-        for row in rows_of(both[both["what"] == NO_SHARED_BIAS])
+        for row in rows_of(both[both[KIND] == Analysis.NO_SHARED_BIAS])
     )
     single = "A single person loses as much as the shared belief or more,"
     if not np.isfinite(private):
@@ -102,7 +93,7 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
 
 def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     main = rows_of(people)[0]
-    outcomes = rows_of(people[people["what"] == OUTCOMES])
+    outcomes = rows_of(people[people[KIND] == Analysis.OUTCOMES])
     measured = f"; measured was {dataset.attrs['top1_rate']:.1%}" if "top1_rate" in dataset.attrs else ""
     said = [
         f"It rests on {_SCALE[main.anchor]}, and on the model's form for the {_ends(main, 'tail_share', '.0%', '')} of "
@@ -130,9 +121,9 @@ def _beside(row: pd.Series[Any], name: str, gap: float) -> str:
 def _sensitivity(people: pd.DataFrame) -> str:
     said = [
         f"With priors {'half' if row.priors == 'narrow' else 'twice'} as wide it is {_ends(row, 'gap')}{_failed(row)}"
-        for row in rows_of(people[people["what"].str.startswith(PRIORS)])
+        for row in rows_of(people[people[KIND] == Analysis.PRIORS])
     ]
-    ones = people[people["what"] == WITHOUT_ONE].sort_values("gap_median_nats")
+    ones = people[people[KIND] == Analysis.WITHOUT_ONE].sort_values("gap_median_nats")
     if len(ones):
         low, high = (rows_of(ones)[at] for at in (0, -1))
         said.append(

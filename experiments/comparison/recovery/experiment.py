@@ -22,6 +22,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
 from shannon_game.experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
@@ -30,22 +31,21 @@ from shannon_game.experiments.harness.questions import listed
 from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
 from shannon_game.experiments.harness.result import ExperimentResult, choice, experiment
 from shannon_game.experiments.harness.settings import rows_of
-from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.posterior.replicates import Task, run_replicates
 from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Counts, Positive, Probability, numbers_of
 from shannon_game.models.comparison.participants import ParticipantPriors
 
-_OF_A_STUDY = ("study", "estimator", "truth_nats", "gap_median_nats", "gap_lower_nats", "gap_upper_nats", "covers")
 _CELL = {"models": ("player", "rounding", "n"), "participants": ("player", "k0")}
-RECOVERY_COLUMNS = {
-    population: ("population", *cell, *_OF_A_STUDY, "k0_ratio", "converged", "seconds")
-    for population, cell in _CELL.items()
-}
-"""Columns of the table, by population."""
-
 _ONLY = {"models": ("n_items",), "participants": ("k0", "participants")}
 _WORK = {"models": rows_of_models, "participants": rows_of_participants}
+ESTIMATOR_LABELS = {
+    "importance": "equation 5",
+    "jackknife": "jackknife",
+    "outcomes": "participant model, outcomes",
+    "assumed": "participant model, slope known",
+}
+"""What a reader calls the estimators."""
 Scales = Annotated[
     tuple[Positive, ...],
     Field(min_length=1),
@@ -53,9 +53,28 @@ Scales = Annotated[
 ]
 
 
-class RecoverySettings(PlayerSettings, ReplicationSettings):
-    """Settings of :func:`recovery`."""
+class RecoveryRow(column.Row):
+    """One fresh study and estimator; on screen one cell of the design and estimator, over its studies."""
 
+    population: str = column.context("who answers")
+    player: str = column.key("language model whose belief answers", players=True)
+    rounding: str | None = column.key("grid to which answers are rounded", usual="none", words=rounding_label)
+    n: int | None = column.key("candidates asked about an item", setting="n")
+    k0: float | None = column.key("typical slope of reports on the log-odds", setting="experiment.k0")
+    study: int = column.key("number of the fresh study")
+    estimator: str = column.key("estimator", words=ESTIMATOR_LABELS.__getitem__)
+    truth_nats: float = column.truth("gap_median_nats", unit="nats")
+    gap_median_nats: float = column.estimate("gap", unit="nats", interval="gap_{}_nats")
+    covers: bool = column.flag("whether the interval holds the truth", bad={"False": "†"})
+    bias_nats: float | None = column.estimate("mean error of the studies", unit="nats")
+    rmse_nats: float | None = column.estimate("root of the mean squared error", unit="nats")
+    coverage: float | None = column.headline("share of intervals that hold the truth", interval="coverage_{}")
+    k0_ratio: float = column.detail("estimated slope over the true one")
+    converged: bool = column.flag("whether the fit passed its check", bad={"False": "§"})
+    seconds: float = column.detail("time of the processor", unit="s")
+
+
+class RecoverySettings(PlayerSettings, ReplicationSettings):
     population: Literal["models", "participants"] = "models"
     """Who answers. models: language models without noise, raw and rounded, on items that nobody was asked;
     participants: simulated people who believe what a language model believes, on the study's own questions."""
@@ -104,11 +123,11 @@ _OF = {
 
 
 @choice("of", "loss", _OF)
-@experiment(RecoverySettings)
+@experiment(RecoverySettings, row=RecoveryRow)
 def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     """Make many fresh studies of players whose loss is known, and estimate each in every way.
 
-    The study gives items, candidates and language models. One row per study and estimator, :data:`RECOVERY_COLUMNS`.
+    The study gives items, candidates and language models. One row per study and estimator.
     """
     tasks = _tasks(study, settings)
     given = settings.model_dump(exclude={"n_jobs", "replicates", "set_aside", "n_studies", "players", "n", "k0"})
@@ -124,7 +143,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
             progress=show,
             set_aside=settings.set_aside,
         )
-    table = pd.DataFrame(rows)[list(RECOVERY_COLUMNS[settings.population])]
+    table = RecoveryRow.table(rows)
     cells = recovery_summary(table, settings.population)
     labels = [_label(row) for row in rows_of(cells)]
     about = f"{study.attrs['name']}; {settings.n_studies} fresh studies per line"
@@ -132,13 +151,13 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         # converged is -1 where nothing had to converge
-        dataset=xr.Dataset(table_variables(table.fillna({"converged": -1}).astype({"converged": int}), "row")),
+        dataset=xr.Dataset(RecoveryRow.variables(table.fillna({"converged": -1}).astype({"converged": int}), "row")),
         figures={"recovery": recovery_figure(cells, labels, about, settings.interval)},
         text=_text(cells, settings),
         warnings=(f"{missed} rows missed their check and are in all numbers: raise {Set('sampler.draws')}",)
         if missed
         else (),
-        on_screen=cells.drop(columns=["coverage_lower", "coverage_upper", "error_lower_nats", "error_upper_nats"]),
+        on_screen=cells,
     )
 
 
@@ -205,13 +224,6 @@ def _text(cells: pd.DataFrame, settings: RecoverySettings) -> str:
 _BAND = 0.05
 _COLOURS = {"importance": "#D55E00", "jackknife": "#C38700", "outcomes": "#0072B2", "assumed": "#4A9BC8"}
 _MARKERS = {"importance": "s", "jackknife": "D"}
-ESTIMATOR_LABELS = {
-    "importance": "equation 5",
-    "jackknife": "jackknife",
-    "outcomes": "participant model, outcomes",
-    "assumed": "participant model, slope known",
-}
-"""What a reader calls the estimators."""
 
 
 @styled

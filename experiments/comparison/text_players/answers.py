@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,18 +12,14 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.comparison import report_from_log_ratio
+from shannon_game.estimators.comparison.stated import both_orders
 from shannon_game.experiments.comparison.text_players.pairs import BOXES, OPTIONS, VERBALISED, Pairs
-from shannon_game.experiments.harness.text_models import TextPlayer, ask_options, ask_texts, ask_values
-from shannon_game.inference.lm.continuations import continuation_log_probs
-from shannon_game.inference.lm.language_model import encode, model_record
-from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.experiments.harness.text_models import TextPlayer, ask_texts
 from shannon_game.inference.text.prompts import PERCENTS, Question, option_question, percent_question
 from shannon_game.inference.text.reading import read_percent
 
 ORDERS = ("A", "B")
 """Where the target stands; every pair is asked in both orders."""
-# the token compared may be several of the model's own
-_ROOM_FOR_A_TOKEN = 32
 # a probability that a double cannot tell from 1 is no report
 _NEAREST = 1e-12
 
@@ -37,6 +32,16 @@ class Said:
     probability_a: FloatArray
     text: list[list[str | None]]
     said: str
+
+    @property
+    def nats(self) -> FloatArray:
+        """Log-odds of the target over both orders, (pair,)."""
+        return both_orders(*self.probability_a.T)[0]
+
+    @property
+    def lean_nats(self) -> FloatArray:
+        """Log-odds of A over both orders, (pair,)."""
+        return both_orders(*self.probability_a.T)[1]
 
     @property
     def reports(self) -> FloatArray:
@@ -77,13 +82,15 @@ def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
     if not asked.size:
         return Said(way, probability, text, "")
     if way == BOXES:
-        logprob = ask_values(player, questions, [f"{percent}%" for percent in PERCENTS])
+        logprob = player.engine.answer_log_probs(
+            player.work, questions, [f"{percent}%" for percent in PERCENTS]
+        ).logprob
         weights = np.exp(logprob - logprob.max(axis=1, keepdims=True))
         means = weights @ np.array(PERCENTS) / 100 / weights.sum(axis=1)
         probability[asked] = means.reshape(-1, len(ORDERS))
         return Said(way, probability, text, "")
     if way == OPTIONS:
-        found = ask_options(player, questions, ORDERS)
+        found = player.engine.answer_log_probs(player.work, questions, ORDERS, options=True)
         values = probability_of(found.logprob[:, 0] - found.logprob[:, 1])
         probability[asked] = values.reshape(-1, len(ORDERS))
         return Said(way, probability, text, found.said)
@@ -97,33 +104,12 @@ def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
 
 
 def believed_nats(player: TextPlayer, pairs: Pairs) -> FloatArray:
-    r"""Compute what a model that runs here believes of every pair: ln q(y|c) - ln q(x|c)."""
-    model = player.model
-    if model is None:
+    r"""Compute what a model with probabilities of tokens believes of every pair: ln q(y|c) - ln q(x|c)."""
+    if not player.engine.can("next_token"):
         return np.full(len(pairs.target), np.nan)
-    longest = model.max_tokens - _ROOM_FOR_A_TOKEN
-
-    def compute(batch: list[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
-        contexts = [tokens[-longest:] for tokens in encode(model, [context for context, _ in batch])]
-        found = continuation_log_probs(model, contexts, [[text] for _, text in batch])
-        return {"logprob": np.array([its[0] for its in found])}
-
-    def by_context(batch: list[tuple[str, str]]) -> list[list[int]]:
-        order = sorted(range(len(batch)), key=batch.__getitem__)
-        size = player.work.items_per_batch
-        return [order[first : first + size] for first in range(0, len(order), size)]
-
-    asked = [*zip(pairs.context, pairs.target, strict=True), *zip(pairs.context, pairs.other, strict=True)]
-    logprob = player.work.compute(
-        f"belief of {player.name}",
-        operation_key("continuations", model=model.identity, parameters={"longest": longest}, compute=compute),
-        asked,
-        [result_key(*each) for each in asked],
-        compute,
-        batches=by_context,
-        provenance=model_record(model),
-    )["logprob"]
-    of_target, of_other = np.split(np.asarray(logprob, dtype=np.float64), 2)
+    both = list(zip(pairs.target, pairs.other, strict=True))
+    logprob, _ = player.engine.strings_after(player.work, pairs.context, both)
+    of_target, of_other = np.array(logprob, dtype=np.float64).reshape(-1, 2).T
     difference: FloatArray = of_target - of_other
     return difference
 

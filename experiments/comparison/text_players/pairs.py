@@ -20,7 +20,7 @@ from shannon_game.estimators.layout import response_positions
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.text_models import TextSettings
-from shannon_game.inference.settings import Count
+from shannon_game.inference.settings import Count, Probability
 
 _NOT_DRAWN = ("answer", "padding")
 VERBALISED: Final = "verbalised"
@@ -35,8 +35,6 @@ Ways = Annotated[
 
 
 class TextPlayersSettings(Seeded, TextSettings):
-    """Settings of :func:`~shannon_game.experiments.comparison.text_players.experiment.text_players`."""
-
     ways: Ways = (VERBALISED, OPTIONS)
     """verbalised: the model writes one of the game's eleven values; boxes: the mean of these values by their
     probabilities as its answer (only of models that run here); options: probabilities of A and B as first token of its
@@ -47,6 +45,10 @@ class TextPlayersSettings(Seeded, TextSettings):
     """Ask about so many of every item's candidates, the first ones; null asks about the pairs that people answered."""
     pairs_per_item: Count | None = None
     """At most so many pairs of an item, drawn at random; null takes all."""
+    same_pairs: bool = True
+    """Compare everybody, people too, on the pairs that all of them answered; false takes each player's own."""
+    interval: Probability = 0.9
+    """Probability of the intervals."""
     items_per_batch: Count = 32
     """Most questions of a batch: what a killed run loses."""
 

@@ -32,8 +32,6 @@ from shannon_game.inference.settings import Count, Probability, Text
 
 
 class TrainSettings(Seeded, StoreFolder, TrainingSettings):
-    """Settings of :func:`~shannon_game.experiments.documents.train.experiment.train`."""
-
     name: Text = "trained"
     """What tables and figures call the model."""
     shape: ShapeSettings = ShapeSettings()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,19 +12,13 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import guess_contexts, with_model_answers
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
-from shannon_game.experiments.harness.language_models import Work, batches_in_order, open_work
+from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.text_models import TextPlayer, ask_texts
-from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
-from shannon_game.inference.lm.prompting import prompt_tokens
-from shannon_game.inference.store.keys import operation_key, result_key
-from shannon_game.inference.text.prompts import PromptSettings, word_question
+from shannon_game.inference.lm.engine import open_engine
+from shannon_game.inference.store.keys import result_key
+from shannon_game.inference.text.prompts import word_question
 from shannon_game.inference.text.reading import read_word
-
-_ROOM_FOR_A_GUESS = 32
-# what tokenising a text anew, after its beginning was cut off, may add
-_SLACK_TOKENS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +35,6 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
     """Let the models of the settings play, and return the study with their hits and surprisals."""
     if not settings.models:
         return study, []
-    from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm, which only a live model needs
-
     if "target_token" not in study:
         problem = "is not in the study, so that no language model can play it; leave the models out"
         raise InputError(problem, source=f"guess study {study.attrs.get('name')!r}", field="target_token")
@@ -59,9 +50,9 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
     played, said = study, []
     for name, chosen in settings.models.items():
         hit, surprisal = np.full(study.sizes["item"], np.nan), None
-        if isinstance(chosen, ApiSettings) or settings.answers == "text":
-            model = None if isinstance(chosen, ApiSettings) else load_language_model(chosen)
-            guesses = guess_in_text(TextPlayer(name, settings, settings.seed, work, model), asked)
+        engine = open_engine(name, chosen)
+        if settings.answers == "text" or not engine.can("next_token"):
+            guesses = guess_in_text(TextPlayer(name, settings, settings.seed, work, engine), asked)
             hit[items] = guesses.hit
             said.append(
                 f"**{name}** was asked in text at {len(items):,} positions, {np.mean(guesses.hit):.1%} of its answers "
@@ -69,7 +60,7 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
                 f"{_cut(guesses.n_cut)} {guesses.said}".strip()
             )
         else:
-            answers = play_positions(work, load_language_model(chosen), asked)
+            answers = engine.guess_tokens(work, asked)
             surprisal = np.full(study.sizes["item"], np.nan)
             hit[items], surprisal[items] = answers["hit"], answers["surprisal_nats"]
             said.append(
@@ -97,53 +88,15 @@ def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
     return positions[np.lexsort((study["target_start"].to_numpy()[positions], document))]
 
 
-def play_positions(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
-    """Let a model guess the next token of contexts, through the store."""
-    from shannon_game.inference.lm.continuations import play_top1  # noqa: PLC0415 - the extra lm
-
-    # of a longer text a model sees the end; the guess itself may take some tokens more
-    longest = model.max_tokens - _ROOM_FOR_A_GUESS
-
-    def compute(batch: list[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
-        contexts = encode(model, [context for context, _ in batch])
-        found = play_top1(model, [tokens[-longest:] for tokens in contexts], [target for _, target in batch])
-        arrays = {str(name): found[name].to_numpy() for name in found.data_vars}
-        return arrays | {"is_cut": np.array([len(tokens) > longest for tokens in contexts])}
-
-    return work.compute(
-        f"{model.name} plays",
-        operation_key("play_top1", model=model.identity, parameters={"longest_context": longest}, compute=compute),
-        asked,
-        [result_key(context, target) for context, target in asked],
-        compute,
-        # positions of one text stand next to each other and share its pass
-        batches=batches_in_order(work.items_per_batch),
-        provenance=model_record(model),
-    )
-
-
 def guess_in_text(player: TextPlayer, asked: Sequence[tuple[str, str]]) -> TextGuesses:
     """Ask a model for the next word of texts."""
-    prompt, contexts, n_cut = player.settings.prompt, [context for context, _ in asked], 0
-    if player.model is not None:
-        shortened = _ends(player.model, prompt, contexts, player.settings.max_tokens)
-        n_cut = sum(len(short) < len(context) for short, context in zip(shortened, contexts, strict=True))
-        contexts = shortened
-    answers = ask_texts(player, [word_question(prompt, context) for context in contexts])
+    prompt, contexts = player.settings.prompt, [context for context, _ in asked]
+    shortened = player.engine.shortened(contexts, word_question(prompt, "a"), player.settings.max_tokens)
+    n_cut = sum(len(short) < len(context) for short, context in zip(shortened, contexts, strict=True))
+    answers = ask_texts(player, [word_question(prompt, context) for context in shortened])
     words = [
         None if text is None else read_word(text, finished=finished)
         for text, finished in zip(answers.text, answers.finished.tolist(), strict=True)
     ]
     hit = np.array([word == target.strip() for word, (_, target) in zip(words, asked, strict=True)], dtype=np.bool_)
     return TextGuesses(hit, words.count(None), n_cut, answers.said)
-
-
-def _ends(model: LanguageModel, prompt: PromptSettings, contexts: list[str], max_tokens: int) -> list[str]:
-    """Of a text that is longer than the model takes, its end."""
-    shortest = word_question(prompt, "a")
-    [around] = prompt_tokens(model, [(shortest.system, shortest.user)])
-    room = model.max_tokens - len(around) - max_tokens - _SLACK_TOKENS
-    return [
-        context if len(tokens) <= room else str(model.tokenizer.decode(tokens[-room:]))
-        for context, tokens in zip(contexts, encode(model, contexts), strict=True)
-    ]

@@ -49,8 +49,8 @@ def majority_of_guesses(
 
 def majority_table(study: xr.Dataset, settings: AccuracySettings, responses: BoolArray) -> pd.DataFrame:
     """Rows of ensembles and of models that played there; none where too few people overlap."""
-    how = {"interval": settings.interval, "seed": settings.seed}
-    found = majority_of_guesses(study, responses, settings.ensemble, **how)
+    sizes, interval = settings.ensemble, settings.interval
+    found = majority_of_guesses(study, responses, sizes, interval=interval, seed=settings.seed)
     if found is None:
         return MajorityRow.table([])
     models = {}

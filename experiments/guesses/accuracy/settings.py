@@ -13,8 +13,6 @@ from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 
 
 class AccuracySettings(PosteriorSettings, TextSettings):
-    """Settings of :func:`~shannon_game.experiments.guesses.accuracy.experiment.accuracy`."""
-
     players: Names | None = None
     """Language models of the study to show; null takes all."""
     min_answers: Count = 50

@@ -23,6 +23,7 @@ from shannon_game.experiments.cloze.ard.figures import FIT_COLOURS, ard_predicto
 from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, design_columns
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import chosen_models
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
@@ -41,8 +42,6 @@ _PUBLISHED: Mapping[str, float] = {
 
 
 class ArdLegacySettings(RelevanceSettings):
-    """Settings of :func:`ard_legacy`."""
-
     players: Names | None = ("gpt2",)
     """The model that is compared with people."""
     interval: Probability = 0.9
@@ -51,7 +50,19 @@ class ArdLegacySettings(RelevanceSettings):
     """Seed of the paper's oracles."""
 
 
-@experiment(ArdLegacySettings)
+class ArdLegacyRow(column.Row):
+    """One predictor in one step."""
+
+    fit: str = column.key("step from the paper's settings to clean ones")
+    predictor: str = column.key("property of the context", words=predictor_label)
+    unit: str = column.context("what the coefficient is per")
+    coefficient: float = column.headline("coefficient", se="sd", interval="{}")
+    published: float = column.beside("coefficient", "as printed")
+    published_bar: float = column.detail("2 / lambda, the paper's bar")
+    n_rows: int = column.context("contexts")
+
+
+@experiment(ArdLegacySettings, row=ArdLegacyRow)
 def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResult:
     """Regress the TVD between one model and people on properties of the context, as the paper's code does."""
     models = chosen_models(settings, study)

@@ -10,6 +10,7 @@ from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chos
 from shannon_game.experiments.cloze.tvd.experiment import players_tvd
 from shannon_game.experiments.cloze.tvd.figures import tvd_figure
 from shannon_game.experiments.cloze.tvd.results import PlayerTvd
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures
 from shannon_game.experiments.papers.provo.results import (
@@ -24,13 +25,24 @@ from shannon_game.inference.settings import UserPath
 
 
 class TvdLegacySettings(OracleSettings):
-    """Settings of :func:`tvd_legacy`."""
-
     vocabulary: UserPath | None = None
     """GPT-2's tokenizer.json, with which the oracles of appendix D are computed too (extra lm)."""
 
 
-@experiment(TvdLegacySettings)
+class TvdLegacyRow(column.Row):
+    """One number of the paper."""
+
+    quantity: str = column.key("quantity")
+    authors_code: float = column.headline("by the authors' code, run here")
+    stored: float = column.truth("authors_code", "in the authors' files")
+    difference: float = column.error("authors_code", "by the code minus stored")
+    printed: str = column.beside("authors_code", "as printed")
+    clean: float = column.beside("authors_code", "with both sides' words treated alike")
+    n_contexts: int = column.context("contexts")
+    source: str = column.detail("place in the paper")
+
+
+@experiment(TvdLegacySettings, row=TvdLegacyRow)
 def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResult:
     """Give published, legacy and clean values side by side, and compare the stored lists element by element.
 

@@ -23,13 +23,14 @@ from pydantic import model_validator
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.messages import Load, Set, word
 from shannon_game.estimators.schema import KIND
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import percent, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rows_of
-from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.harness.views import View
 from shannon_game.experiments.papers.published_study import (
     DATA_MISSING,
     NOT_AVAILABLE,
@@ -45,11 +46,6 @@ from shannon_game.experiments.papers.reproduce.parts import DATA, PAPERS, PARTS,
 from shannon_game.experiments.papers.reproduce.report import report_body, summary
 from shannon_game.experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
 from shannon_game.inference.settings import Count, Names, Settings, UserPath, settings_from
-
-TABLE_COLUMNS = (
-    *("paper", "where", "quantity", "unit", "published", "ours", "difference", "tolerance", "verdict", "reason"),
-    *("part", "origin", "source"),
-)
 
 _OTHER_DATA = "is of other data"
 _WITHOUT_OUTPUTS = {"data missing": DATA_MISSING, "not run": NOT_RUN, "failed": PART_FAILED}
@@ -91,8 +87,6 @@ class DataSettings(Settings):
 
 
 class ReproduceSettings(Seeded):
-    """Settings of :func:`reproduce`."""
-
     data: DataSettings = DataSettings()
     """Where the public data of the studies are."""
     papers: Names | None = None
@@ -156,7 +150,25 @@ class ReproduceSettings(Seeded):
         return f"not asked for; {Set('experiment.parts', [part.name])} runs it"
 
 
-@experiment(ReproduceSettings)
+class PublishedRow(column.Row):
+    """One published value beside ours."""
+
+    paper: str = column.key("paper")
+    where: str = column.key("table, figure or section")
+    quantity: str = column.key("quantity")
+    unit: str = column.context("unit")
+    published: str = column.beside("ours", "as printed")
+    ours: float = column.headline("ours")
+    difference: float = column.error("ours", "ours minus the published value")
+    tolerance: float = column.detail("largest difference that counts as reproduced")
+    verdict: str = column.flag("what became of the value", bad=dict.fromkeys(UNEXPECTED, "†"))
+    reason: str = column.detail("why it differs, or has no value")
+    part: str = column.detail("run that gives ours")
+    origin: str = column.detail("file or code that the published value is from")
+    source: str = column.detail("place in the paper")
+
+
+@experiment(ReproduceSettings, row=PublishedRow)
 def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResult:
     """Run every published table and figure that the data allow, judge every value, and write one report.
 
@@ -203,7 +215,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
             *(f"part {one.name}: a check failed (convergence)" for one in outcomes if one.gate_failed),
         ),
         gate_failed=bool(bad.any()) or bool(broken) or any(one.gate_failed for one in outcomes),
-        on_screen=counts(asked).reset_index(),
+        on_screen=View(counts(asked).reset_index()),
         title="Published numbers, reproduced",
         body=report_body(asked, by_name),
     )
@@ -297,7 +309,7 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
             bound = row.printed.startswith(("<", ">"))
             found = {"ours": ours, "difference": np.nan if bound else ours - float(number_of(row.printed))}
         records.append(row._asdict() | found | {"published": row.printed, "verdict": verdict, "reason": reason})
-    return pd.DataFrame(records, columns=list(TABLE_COLUMNS))
+    return PublishedRow.table(records)
 
 
 def of_asked_papers(table: pd.DataFrame) -> pd.DataFrame:
@@ -349,7 +361,10 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 def _dataset(table: pd.DataFrame) -> xr.Dataset:
     numbers = table["published"].map(lambda text: float(number_of(text)))
-    return xr.Dataset(table_variables(table.assign(printed=table["published"], published=numbers), "value"))
+    variables = PublishedRow.variables(table, "value", but=["published"])
+    return xr.Dataset(
+        variables | {"printed": ("value", table["published"].to_numpy(dtype=object)), "published": ("value", numbers)}
+    )
 
 
 @styled

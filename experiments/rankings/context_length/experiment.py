@@ -21,26 +21,43 @@ from shannon_game.estimators.rankings.perplexity import approximate_perplexity
 from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import DECAYS
 from shannon_game.experiments.harness import language_models
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.rankings.context_length.figures import scores_figure, temperatures_figure
 from shannon_game.experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
+from shannon_game.inference.lm import stored
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.scoring import score_windows
 from shannon_game.inference.settings import Count, Counts, Positive
 from shannon_game.inference.store.keys import operation_key, result_key
 
+_SHOWN = ("model", "window", "context_length", "perplexity", "perplexity_lower", "perplexity_upper", "top1_accuracy")
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
-_KEYS = ("model", "window", "context_length", "top1_accuracy")
-_PERPLEXITY = ("perplexity", "perplexity_lower", "perplexity_upper")
+class ContextLengthRow(column.Row):
+    """One model, window and length of the context."""
+
+    model: str = column.key("language model", players=True)
+    window: str = column.key("growing or sliding")
+    context_length: int = column.key("tokens of context before a reference token")
+    n_windows: int = column.context("places in the texts")
+    n_tokens: int = column.context("reference tokens")
+    n_characters: int | None = column.context("characters")
+    loss_nats_per_character: float | None = column.detail("loss per character", unit="nats")
+    bits_per_character: float | None = column.estimate("loss per character", unit="bits", se="bits_per_character_se")
+    scores: float = column.estimate(
+        "mean score of ranks (topK: of the K most probable tokens), and its s.e.", family="{}"
+    )
+    loss_nats: float = column.estimate("loss per token", unit="nats", se="loss_se_nats")
+    perplexity: float = column.headline("perplexity per token", scale="log", interval="perplexity_{}")
+    bounds: float = column.detail("perplexity of the K most probable tokens, and its bound", family="perplexity_top{}")
+    share_outside: float = column.detail("share of tokens outside the K most probable")
 
 
 class ContextLengthSettings(Seeded, language_models.LiveSettings):
-    """Settings of :func:`context_length`."""
-
     models: language_models.LiveModels = Field(
         default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
     )
@@ -64,7 +81,7 @@ class ContextLengthSettings(Seeded, language_models.LiveSettings):
     """Perplexity and scores at these temperatures, at the longest context."""
 
 
-@experiment(ContextLengthSettings)
+@experiment(ContextLengthSettings, row=ContextLengthRow)
 def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> ExperimentResult:
     """Score the same places of the texts after contexts of every length, with every model.
 
@@ -94,7 +111,8 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
                 found = _score(work, model, places.windows(length, settings.n_tokens), length, kind, settings)
                 scored[name, kind, length] = _counted(found, places)
     keys = {key: dict(zip(("model", "window", "context_length"), key, strict=True)) for key in scored}
-    table = pd.DataFrame([keys[key] | _row(its, top_k, vocab_sizes[key[0]]) for key, its in scored.items()])
+    rows = [keys[key] | _row(its, top_k, vocab_sizes[key[0]]) for key, its in scored.items()]
+    table = ContextLengthRow.table(rows)
     longest = {key: its for key, its in scored.items() if key[-1] == lengths[-1]}
     tempered = pd.DataFrame(
         [keys[key] | row for key, its in longest.items() for row in _by_temperature(its, temperatures, top_k)]
@@ -107,7 +125,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         dataset=_dataset(scored, tempered, lengths),
         figures=figures,
         text=_summary(table, _differences(scored, top_k), work),
-        on_screen=table[[*_KEYS, f"average_top{top_k}", *_PERPLEXITY]],
+        on_screen=table[[*_SHOWN, f"average_top{top_k}"]],
     )
 
 
@@ -122,7 +140,7 @@ def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlace
     return possible.take(sorted(drawn.tolist()))
 
 
-def _mine(work: language_models.Work, places: ModelPlaces) -> ModelPlaces:
+def _mine(work: stored.Work, places: ModelPlaces) -> ModelPlaces:
     """Places of this run's shard: the same numbers for every length and model, whatever its tokens."""
     mine = work.mine([result_key("place", number) for number in range(len(places.document))]).tolist()
     if not mine:
@@ -139,7 +157,7 @@ def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str
 
 
 def _score(  # noqa: PLR0917
-    work: language_models.Work,
+    work: stored.Work,
     model: LanguageModel,
     windows: Sequence[tuple[int, ...]],
     length: int,
@@ -159,7 +177,7 @@ def _score(  # noqa: PLR0917
         windows,
         [result_key(list(window)) for window in windows],
         compute,
-        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
+        batches=stored.batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(model),
     )
 
@@ -181,7 +199,7 @@ def _scores(rank: FloatArray, k: int) -> dict[str, FloatArray]:
 def _row(arrays: Mapping[str, NDArray[Any]], top_k: int, vocab_size: int) -> dict[str, Any]:
     rank, nats, window = _tokens(arrays)
     counts = arrays[_COUNTS]
-    row: dict[str, Any] = {"n_windows": counts.shape[0], "n_tokens": rank.size}
+    row: dict[str, Any] = {"n_windows": counts.shape[0], "n_tokens": rank.size, "scores": {}}
     if _CHARACTERS in arrays:
         character = unit_loss(np.bincount(window, weights=nats, minlength=len(counts)), arrays[_CHARACTERS])
         row |= {"n_characters": int(character.n_units), "loss_nats_per_character": character.nats.mean}
@@ -193,12 +211,12 @@ def _row(arrays: Mapping[str, NDArray[Any]], top_k: int, vocab_size: int) -> dic
     values |= {f"top{k}_accuracy": rankings.top_k_accuracy(rank, k) for k in (1, top_k)} | _scores(rank, vocab_size)
     for score, its in values.items():
         found = clustered_mean(its, window)
-        row |= {score: found.mean, f"{score}_se": found.se}
+        row["scores"] |= {score: found.mean, f"{score}_se": found.se}
     loss = clustered_mean(nats, window)
     row |= {"loss_nats": loss.mean, "loss_se_nats": loss.se, **_perplexity(loss)}
     hit = np.arange(1, top_k + 1) == rank[:, None]
     bound = approximate_perplexity(arrays["top_logprob"][counts].astype(float), hit)
-    row |= {f"perplexity_top{top_k}": bound.perplexity, f"perplexity_top{top_k}_bound": bound.perplexity_bound}
+    row["bounds"] = {str(top_k): bound.perplexity, f"{top_k}_bound": bound.perplexity_bound}
     return row | {"share_outside": bound.n_censored / bound.n_tokens}
 
 
@@ -265,7 +283,7 @@ def _dataset(
 def _summary(
     table: pd.DataFrame,
     differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
-    work: language_models.Work,
+    work: stored.Work,
 ) -> str:
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     lines = []

@@ -99,8 +99,6 @@ class ScoreSettings(Settings):
 
 
 class RanksSettings(PosteriorSettings, ListSettings, ScoreSettings, AskSettings):
-    """Settings of :func:`~shannon_game.experiments.rankings.ranks.experiment.ranks`."""
-
     censoring: Literal["below_last", "bound", "uniform", "exact"] = "below_last"
     """Probability of a token outside the list: below_last (the thesis: the last one's, times exp(-offset_nats)),
     bound (the most that the list leaves), uniform (what is left, shared by vocab_size), exact (a whole vocabulary)."""

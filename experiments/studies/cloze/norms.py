@@ -77,8 +77,6 @@ class Corpus(Settings):
 
 
 class NormsSettings(Settings):
-    """Settings of :func:`norms`."""
-
     data: str | None = None
     """Which data set; needed. An unknown name lists them all."""
     form: Literal["texts", "cloze"] | None = None

@@ -47,8 +47,6 @@ _SPEC = specification(
 
 
 class ProvoSettings(Settings):
-    """Settings of :func:`provo`."""
-
     root: UserPath | None = None
     """Folder of the public repository evgeniael/predict_next_word (with TVD/), or the Provo Corpus's own table
     Provo_Corpus-Predictability_Norms.csv (OSF sjefs; people's answers only), or a folder that holds it; null is

@@ -25,8 +25,6 @@ from shannon_game.inference.settings import UserPath
 
 
 class ClozeTableSettings(ClozeRowSettings, TableFile):
-    """Settings of :func:`cloze_table`."""
-
     path: UserPath | None = None
     """The table: delimited text (.gz too) or Parquet. Needed."""
 

@@ -12,8 +12,6 @@ from shannon_game.inference.settings import Names, Positive, Probability, Settin
 
 
 class CollectedSettings(Settings):
-    """Settings of :func:`~shannon_game.experiments.studies.collected.loader.collected_study`."""
-
     url: Text = "sqlite:///collect.sqlite"
     """The database that ``collect`` wrote: sqlite:///FILE, or postgresql://USER@HOST/NAME."""
     game: GameName = "comparison"

@@ -45,8 +45,6 @@ class Crowd(Population):  # type: ignore[misc, valid-type]
 
 
 class DesignedSettings(Seeded):
-    """Settings of :func:`designed_simulated`."""
-
     n_items: Count = 40
     """Contexts, all of them asked."""
     vocab_size: Count = 2000

@@ -49,8 +49,6 @@ Questions = Annotated[tuple[_Number | tuple[_Number, _Number], ...], AfterValida
 
 
 class LmGameSettings(GameSettings):
-    """Settings of the next-token game."""
-
     participants: Literal["paper", "complete", "all"] = "paper"
     """Which participants count.
 

@@ -44,8 +44,6 @@ _CELLS = ("item", "candidate")
 
 
 class ComparisonTableSettings(ComparisonLayout, TableFile):
-    """Settings of a comparison study in two tables (CSV and the like, or Parquet)."""
-
     pairs: UserPath | None = None
     """Table with one row per candidate of an item; null for answers that say themselves what came true (outcome).
 

@@ -26,8 +26,6 @@ _PARQUET = ".parquet"
 
 
 class CorpusSampleSettings(Settings):
-    """Settings of :func:`corpus_sample`."""
-
     path: UserPath | None = None
     """A Parquet file, or a folder of them."""
     dataset: Text | None = None

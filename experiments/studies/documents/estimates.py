@@ -30,8 +30,6 @@ class EstimatesColumns(Columns):
 
 
 class EstimatesSettings(OneTable):
-    """Settings of a table of estimates, with one row per estimate."""
-
     columns: EstimatesColumns = EstimatesColumns()
     """Names of its columns."""
     units: str = ""

@@ -28,8 +28,6 @@ _NAME = re.compile(rf"{DOCUMENT_FOLDER}/doc(\d+)\.json")
 
 
 class LmGameDocumentsSettings(GameSettings):
-    """Settings of the documents of the top-1 game."""
-
     documents: Span | None = None
     """Numbers of the first and the last document; null takes all that are there."""
     tokens: bool = False

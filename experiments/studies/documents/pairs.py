@@ -30,8 +30,6 @@ _COMPARISON = re.compile(r"[\s(\[]*\((\d+);\s*%([^%]+)%\)\s*([<>])\s*\((\d+);\s*
 
 
 class PairsSettings(Settings):
-    """Settings of :func:`pairs`."""
-
     path: UserPath
     """A table (.csv, .tsv, .jsonl, .parquet), a folder of them as BLiMP's data, or a suite of SyntaxGym (.json)."""
     good: Text | None = None

@@ -15,8 +15,6 @@ from shannon_game.inference.settings import Count, Settings
 
 
 class RulesSettings(Seeded, Settings):
-    """Settings of :func:`rules`."""
-
     n_texts: Count = 20
     """Texts of each number of noise sentences, and as many controls without the rules."""
     noise: tuple[int, ...] = (0, 10, 40)

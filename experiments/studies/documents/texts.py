@@ -42,8 +42,6 @@ FieldName = Annotated[str, Field(min_length=1)]
 
 
 class TextsSettings(Settings):
-    """Settings of plain texts."""
-
     path: UserPath
     """Folder of .txt files (subfolders are splits), one .txt file, JSON lines (.jsonl, .ndjson), or a table with a text
     in each row (.csv, .tsv, .json, .parquet, .xlsx)."""

@@ -22,8 +22,6 @@ _PEOPLE = "people"
 
 
 class WrittenSettings(Seeded):
-    """Settings of :func:`written`."""
-
     path: UserPath
     """Texts whose beginnings the model goes on from: a folder of .txt files, one, or JSON lines."""
     writer: ModelSettings = Field(default_factory=lambda: SMOLLM2)

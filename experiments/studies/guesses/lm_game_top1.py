@@ -72,8 +72,6 @@ _UNSEEN = "of tokens that cannot be seen: a line break, a part of a character, n
 
 
 class LmGameTop1Settings(GameSettings):
-    """Settings of the top-1 game."""
-
     exclude_participants: Names = TESTERS
     """Names (hashes) of participants to leave out; by default those who tested the site."""
     anonymous: Literal["drop", "keep"] = "drop"

@@ -40,8 +40,6 @@ _OF_TOKEN = ("model", "text", "context_length", "window", "position", *_CELLS[:2
 
 
 class RankPerplexitySettings(PublicSettings):
-    """Settings of the stored answers."""
-
     root: UserPath | None = None
     """Folder with the four published zip archives, as they are; null downloads and verifies them once into
     cache_dir."""

@@ -44,7 +44,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded_once():
-    with cached_loading("shannon_game.experiments.cloze.build_cloze.experiment"):
+    with cached_loading("shannon_game.inference.lm.causal"):
         yield
 
 

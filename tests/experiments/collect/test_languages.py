@@ -9,7 +9,7 @@ import pytest
 
 import shannon_game.experiments.collect
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.strings import Strings, available, read_strings
+from shannon_game.experiments.collect.strings import Strings, available, common_strings, read_strings
 from shannon_game.experiments.harness.yaml_text import parse_yaml
 
 HERE = Path(shannon_game.experiments.collect.__file__).parent
@@ -55,13 +55,13 @@ def test_a_language_that_lacks_a_text_is_refused(tmp_path: Path, monkeypatch: py
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "fr.yaml").write_text("name: Français\n", encoding="utf-8")
     monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
-    read_strings.cache_clear()
+    common_strings.cache_clear()
     try:
         assert available() == ["de", "en", "fr"]
         with pytest.raises(InputError, match=r"languages/fr\.yaml: lacks .*play\.submit"):
             Strings(["en", "fr"])
     finally:
-        read_strings.cache_clear()
+        common_strings.cache_clear()
 
 
 @pytest.mark.parametrize(

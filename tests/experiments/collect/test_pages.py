@@ -18,7 +18,7 @@ from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.strings import _LANGUAGES as LANGUAGES
-from shannon_game.experiments.collect.strings import read_strings
+from shannon_game.experiments.collect.strings import common_strings
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from tests.experiments.collect.players import Player, csrf_of, logged_in, order_of
 
@@ -64,12 +64,12 @@ def test_pages_and_texts_have_the_direction_of_their_language(
         own = english.replace("direction: ltr", f"direction: {direction}")
         (tmp_path / f"{name}.yaml").write_text(own, encoding="utf-8")
     monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
-    read_strings.cache_clear()
+    common_strings.cache_clear()
     try:
         settings = CollectSettings(n_questions=1, attention_share=0, languages=("ar",), text_language="he")
         player = Player(app(settings, collect_demo(), database), game)
     finally:
-        read_strings.cache_clear()
+        common_strings.cache_clear()
     player.to_play()
     for page in (player.page, player.answer("50" if game == "comparison" else " the")):
         assert '<html lang="ar" dir="rtl">' in page.text

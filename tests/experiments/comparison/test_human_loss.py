@@ -17,8 +17,7 @@ from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scale
 from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
-from shannon_game.experiments.comparison.human_loss.rows import HUMAN_LOSS_COLUMNS
+from shannon_game.experiments.comparison.human_loss.analyses import HumanLossRow
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.planning.worlds import pilot_populations
@@ -40,7 +39,7 @@ ENDS = ("lower", "median", "upper")
 
 
 def row_of(result: ExperimentResult, what: str) -> Any:
-    return result.table.set_index("what").loc[what]
+    return result.table.set_index("analysis").loc[what]
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +76,9 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     study, result = compared
     people = sorted(set(study["participant"].to_numpy().astype(str)))
     table = result.table
-    assert list(table.columns[: -study.sizes["model"]]) == [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS]
-    assert table["what"].tolist() == [
+    declared = [one.name for one in HumanLossRow.columns if not one.family]
+    assert list(table.columns) == [*declared, *(f"tail_factor_{name}" for name in study["model"].to_numpy())]
+    assert table["analysis"].tolist() == [
         *("lm-medium, rounding none", "everyone", "no_shared_bias", "assumed", "everyone, top-1 rate"),
         *["without one"] * len(people),
         *("priors: narrow", "priors: wide"),
@@ -89,7 +89,7 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     assert assumed["k0_lower"] == assumed["k0_upper"] == 1
     # equation 5 stands beside every row, of the same people
     assert everyone["gap_nats"] == estimate_perplexity(study).gap.gap_nats
-    ones = table[table["what"] == "without one"].set_index("left_out")
+    ones = table[table["analysis"] == "without one"].set_index("left_out")
     assert ones.index.tolist() == people
     kept = study.isel(response=np.flatnonzero(study["participant"].to_numpy().astype(str) != people[2]))
     assert ones["gap_nats"].iloc[2] == estimate_perplexity(kept).gap.gap_nats
@@ -101,11 +101,11 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     assert everyone["tail_factor"] == everyone["tail_factor_lm-weak"]
     assert (everyone["tail_factor"] > 1) == (everyone["gap_median_nats"] < truth)
     # the ends are those of the draws, in the order of their names
-    at = int(np.flatnonzero(result.dataset["what"].to_numpy() == "everyone")[0])
+    at = int(np.flatnonzero(result.dataset["analysis"].to_numpy() == "everyone")[0])
     ends = [everyone[f"gap_{end}_nats"] for end in ENDS]
     assert_allclose(ends, np.nanquantile(result.dataset["gap_draws_nats"][at], [0.05, 0.5, 0.95]))
     # without free answers nothing tells noise from a belief of one's own
-    assert np.isnan(everyone["one_by_one_most_median_nats"])
+    assert np.isnan(everyone["individual_gap_upper_median_nats"])
     assert_allclose(
         everyone["perplexity_median"], np.exp(everyone["reference_loss_nats"] + everyone["gap_median_nats"])
     )
@@ -119,7 +119,7 @@ def test_files_and_the_design_after_them(compared: tuple[xr.Dataset, ExperimentR
     write_outputs(tmp_path, config("+exp=human_loss", *TINY), study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(result.table.columns)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
-        everyone = int(np.flatnonzero(dataset["what"].to_numpy() == "everyone")[0])
+        everyone = int(np.flatnonzero(dataset["analysis"].to_numpy() == "everyone")[0])
         median = np.nanmedian(dataset["gap_draws_nats"][everyone])
         assert_allclose(median, result.table["gap_median_nats"].iloc[everyone])
         assert (dataset["curve_gap_nats"].diff("quantile") >= 0).all()
@@ -133,7 +133,7 @@ def test_files_and_the_design_after_them(compared: tuple[xr.Dataset, ExperimentR
 @pytest.mark.mcmc
 def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit]) -> None:
     study, result, fit = designed
-    assert result.table["what"].tolist() == ["everyone", "no_shared_bias", "outcomes", "scaled bridge"]
+    assert result.table["analysis"].tolist() == ["everyone", "no_shared_bias", "outcomes", "scaled bridge"]
     everyone, unbiased, outcomes, bridge = (result.table.iloc[at] for at in range(4))
     assert (everyone["anchor"], outcomes["anchor"]) == ("answers", "outcomes")
     assert_allclose(everyone["true_gap_nats"], outcomes["true_gap_nats"])
@@ -168,7 +168,7 @@ def test_camps_get_rows_of_their_own_where_the_check_of_camps_rings(monkeypatch:
     monkeypatch.setattr(f"{FIT.rpartition('.')[0]}.check_camps", lambda *_: Camps(9.0, second))
     settings = {"players": "human", "sensitivity": False, "report": "linear", "save_posterior": False}
     result = experiments.human_loss(study, **settings, **FEW, **ANY)
-    table = result.table.set_index("what")
+    table = result.table.set_index("analysis")
     assert table.index[:4].tolist() == ["everyone", "camp 1", "camp 2", "camps pooled"]
     assert [len(text.split("; ")) for text in table["left_out"].iloc[1:3]] == [2, 6]
     one, two, pooled = (table.loc[what] for what in ("camp 1", "camp 2", "camps pooled"))
@@ -197,7 +197,12 @@ def test_another_control_shifts_every_gap(
     target = study["target_logprob"]
     shift = float((target.sel(model="lm-strong") - target.sel(model="lm-medium")).mean())
     first, second = row_of(result, "everyone"), row_of(other, "everyone")
-    for name in ("gap_median_nats", "informed_gap_median_nats", "one_by_one_most_median_nats", "true_gap_nats"):
+    for name in (
+        "gap_median_nats",
+        "gap_items_with_data_median_nats",
+        "individual_gap_upper_median_nats",
+        "true_gap_nats",
+    ):
         assert_allclose(second[name], first[name] + shift, err_msg=name)
     for name in ("perplexity_median", "tail_factor_lm-weak", "tail_share_median", "k0_median"):
         assert_allclose(second[name], first[name], err_msg=name)

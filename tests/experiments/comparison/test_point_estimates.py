@@ -17,7 +17,7 @@ from shannon_game.estimators.comparison import ItemTerms, LogMeans
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.comparison.log_means import jackknife_log_mean
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
+from shannon_game.experiments.comparison.estimates import EstimateRow
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import TINY, config, prepared, run_experiment
@@ -63,7 +63,7 @@ def test_command_and_notebook_give_the_same_numbers(vary: str, tmp_path: Path) -
 def test_every_estimator(estimator: str) -> None:
     table = run_experiment("+exp=perplexity", f"estimator={estimator}", *TINY).table
     assert set(table["estimator"]) == {estimator}
-    assert list(table.columns[: len(TABLE_COLUMNS)]) == list(TABLE_COLUMNS)
+    assert list(table.columns)[: len(EstimateRow.columns)] == [one.name for one in EstimateRow.columns]
     if estimator not in ("naive", "importance"):
         plain = run_experiment("+exp=perplexity", *TINY).table
         assert not np.allclose(table["gap_nats"], plain["gap_nats"])

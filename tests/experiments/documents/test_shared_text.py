@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from shannon_game.estimators.documents import unit_loss
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.documents.scored import Span, inside, shared_span, units_of
+from shannon_game.experiments.documents.scored import Span, inside, shared_span
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.lm.alignment import token_places
 from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.scored import units_of
 from tests.experiments.command import run_experiment
 from tests.experiments.documents.test_surprisal import overrides
 from tests.experiments.tiny_language_models import write_models, write_texts

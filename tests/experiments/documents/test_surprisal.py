@@ -32,7 +32,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _loaded_once() -> Iterator[None]:
-    with cached_loading("shannon_game.experiments.documents.surprisal"):
+    with cached_loading("shannon_game.inference.lm.causal"):
         yield
 
 

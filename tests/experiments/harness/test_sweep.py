@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.outputs import JobStatus, write_status
-from shannon_game.experiments.harness.rows import undeclared
 from shannon_game.experiments.harness.sweep import collect, swept_settings, write_summary
 from shannon_game.experiments.harness.sweep_figure import draw_sweep
 from shannon_game.inference.manifest import claim
@@ -112,11 +112,16 @@ def test_one_failed_job_does_not_stop_the_others(tmp_path):
 @pytest.mark.parametrize("n_groups", [1, 29])
 def test_every_mark_of_the_figure_lies_inside_its_axes(n_groups):
     rows = pd.MultiIndex.from_product([[0.7, 0.9], [f"p{at}" for at in range(n_groups)]], names=["at_least", "player"])
-    table = rows.to_frame(index=False).astype({"at_least": str})
+    table = rows.to_frame(index=False)
     value = np.linspace(1.4, 3.6, len(table))
     table = table.assign(gap_nats=value, gap_nats_lower=value - 0.5, gap_nats_upper=value + 0.5)
-    columns = undeclared(table)
-    assert [one.role for one in columns] == ["key", "key", "estimate", "lower", "upper"]
+
+    class OwnRow(column.Row):
+        at_least: float = column.key("threshold")
+        player: str = column.key("player")
+        gap_nats: float = column.headline("gap", interval="gap_nats_{}")
+
+    columns = OwnRow.columns
     figure = draw_sweep(table, columns, "t")
     assert figure is not None
     figure.canvas.draw()

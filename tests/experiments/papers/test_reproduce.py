@@ -37,7 +37,7 @@ from shannon_game.experiments.papers.published_study import (
     WITHIN_TOLERANCE,
 )
 from shannon_game.experiments.papers.reproduce.experiment import (
-    TABLE_COLUMNS,
+    PublishedRow,
     ReproduceSettings,
     judged_values,
     of_asked_papers,
@@ -94,7 +94,7 @@ def stamps(folder: Path) -> dict[str, int]:
 def test_every_value_has_one_verdict(first) -> None:
     _, result = first
     table = result.table
-    assert list(table.columns) == list(TABLE_COLUMNS)
+    assert list(table.columns) == [one.name for one in PublishedRow.columns]
     assert len(table) == published().sizes["value"]
     assert set(table["verdict"]) <= set(VERDICTS)
     by_part = table.groupby("part")["verdict"].agg(set)

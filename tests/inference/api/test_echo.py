@@ -41,6 +41,31 @@ def read(answer: dict[str, Any], text: str, bos: str = "") -> TextTokens:
     return text_tokens(answer, scoring_call(settings(LOCAL, bos=bos, text_scores=way), text), bos=bos)
 
 
+_SPOKEN = ["One", " two", " three", " four", " five", " six"]
+
+
+def by_llama_cpp(best: list[str], finish: str, *written: str) -> dict[str, Any]:
+    """As llama-cpp-python 0.3.36 answers: never with its own bos, each token with the most probable one there."""
+    answer = echoed([*_SPOKEN, *written], finish_reason=finish)
+    tops = [{its: -0.1} | {token: -9.0} for its, token in zip(best, [*_SPOKEN, *written][1:], strict=True)]
+    answer["choices"][0]["logprobs"]["top_logprobs"] = [None, *tops]
+    return answer
+
+
+@pytest.mark.parametrize("finish", ["length", "stop"])
+def test_log_probabilities_of_the_next_tokens_are_refused(finish: str) -> None:
+    """Without the model's own bos its server gives those, and after an end of text nothing else tells."""
+    text = "".join(_SPOKEN)
+    shifted = by_llama_cpp([*_SPOKEN[2:], ""], finish)
+    for bos in ("", "<b>"):
+        with pytest.raises(UnusableAnswerError, match="of the tokens after those that it names"):
+            read(shifted, text, bos)
+    written = [" seven"] * (finish == "length")
+    own = read(by_llama_cpp([*_SPOKEN[1:], *written], finish, *written), text, "<b>")
+    assert (own.bos, own.token, own.place[0]) == ("", tuple(_SPOKEN[1:]), 3)
+    assert own.logprob == tuple(-float(at) for at in range(1, 6))
+
+
 @pytest.mark.parametrize(
     ("answer", "text", "bos", "place", "stands_before"),
     [
