@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shannon_game.experiments.collect.games.protocol import CUT
+from shannon_game.experiments.collect.games.protocol import CUT, PRACTICE
 
 _LEAST, _TAIL, _SURE = 8, 40, 24
 """Signs at a context's end by which its place is found in another text: at least, at most, and in other documents."""
@@ -64,6 +64,8 @@ class Deck:
             if card.document:
                 self.of_document[card.document] = self.of_document.get(card.document, 0) | self.bit[card.id]
                 self._places.setdefault((card.game, card.document, card.training), []).append(card)
+            if card.content.get(PRACTICE):
+                continue  # obvious, and of no study: nothing gives it away
             tail = _plain(card.content["context"])[-_TAIL:]
             ends = self._ends.setdefault(tail[-_LEAST:], {})
             key = tail, card.document, bool(card.content.get(CUT))

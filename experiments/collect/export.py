@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.dictionary import column, data_dictionary, data_package
-from shannon_game.experiments.collect.games.protocol import CHECK, n_tries, own_steps
+from shannon_game.experiments.collect.games.protocol import CHECK
 from shannon_game.experiments.collect.games.registry import GAMES, known_game
 from shannon_game.experiments.collect.settings import PaySettings
 from shannon_game.experiments.collect.tables import (
@@ -55,7 +55,6 @@ _COLUMNS: Mapping[str, Any] = {
     "order": Assignment.order,
     "training": Assignment.training,
     "attention": Question.attention,
-    "tries": Assignment.steps,
     "rules_tries": Session.rules_tries,
     "failed_checks": Session.n_failed,
     "consent_version": Session.consent_version,
@@ -84,7 +83,7 @@ def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int
     """Read all answers of a game, in the order in which they were asked, by session."""
     query = (
         select(Question.content, Assignment.layout, Answer.value)
-        .add_columns(*(column.label(name) for name, column in _COLUMNS.items()))
+        .add_columns(Assignment.steps, *(column.label(name) for name, column in _COLUMNS.items()))
         .select_from(Answer)
         .join(Assignment, Assignment.id == Answer.assignment_id)
         .join(Question, Question.id == Assignment.question_id)
@@ -96,15 +95,16 @@ def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int
     )
     rows = []
     for found in transaction.execute(query).mappings():
-        content, steps = found["content"], found["tries"]
+        content = found["content"]
+        # of an earlier version: a practice round was asked until it was right: what was wrong is no step of the answer
+        steps = [step for step in found["steps"] if not step.get("tried")]
         common = {name: found[name] for name in _COLUMNS} | {
-            "tries": n_tries(steps),
             "rules_tries": found["rules_tries"].get(game),
             "context": content.get("context", ""),
             # of an attention check what it asks for is the right answer
             "target": str(content.get(CHECK, content["target"])),
         }
-        rows += [common | own for own in GAMES[game].rows(content, found["layout"], found["value"], own_steps(steps))]
+        rows += [common | own for own in GAMES[game].rows(content, found["layout"], found["value"], steps)]
     return pd.DataFrame(rows, columns=[*COMMON, *GAMES[game].columns])
 
 
@@ -128,7 +128,9 @@ def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.
         .where(Study.id.in_(list(study_ids)))
         .order_by(Session.id, SurveyAnswer.id)
     )
-    return pd.DataFrame([tuple(row) for row in transaction.execute(query)], columns=list(columns))
+    found = pd.DataFrame([tuple(row) for row in transaction.execute(query)], columns=list(columns))
+    # a question before or after is about the whole visit, which may have several games
+    return found.assign(game=found["session"].map(_games_of_visits(transaction, study_ids)).fillna(found["game"]))
 
 
 def visits(
@@ -167,25 +169,26 @@ def points_by_game(transaction: Transaction, session: Session) -> dict[str, floa
     return {game: float(points or 0.0) for game, points in transaction.execute(query.group_by(Question.game))}
 
 
-def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
-    """Say what every visit earned: the base where it is complete, and the bonus of its points."""
-    rows: list[tuple[Any, ...]] = []
-    played = (
-        select(Assignment.session_id, Question.game)
-        .join(Question)
-        .where(Question.study_id == study_id)
-        .group_by(Assignment.session_id, Question.game)
-        .order_by(func.min(Assignment.id))
-    )
+def _games_of_visits(transaction: Transaction, study_ids: Iterable[int]) -> dict[int, str]:
+    """Games of each visit, in their order."""
+    played = select(Assignment.session_id, Question.game).join(Question).where(Question.study_id.in_(list(study_ids)))
+    played = played.group_by(Assignment.session_id, Question.game).order_by(func.min(Assignment.id))
     games = defaultdict[int, list[str]](list)
     for session_id, game in transaction.execute(played):
         games[session_id].append(game)
+    return {session_id: " and ".join(its) for session_id, its in games.items()}
+
+
+def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
+    """Say what every visit earned: the base where it is complete, and the bonus of its points."""
+    rows: list[tuple[Any, ...]] = []
+    games = _games_of_visits(transaction, [study_id])
     for session, player, n_answers, n_failed, _, points in visits(transaction, study_id):
         base = {"done": pay.base, "screened": pay.screened}.get(session.state, 0.0)
         won = float(points or 0.0)
         earned = 0.0 if session.state in REJECTED else max(won, 0.0) / 1000 * pay.bonus_per_1000_points
         bonus = round(earned if pay.most is None else min(earned, pay.most), 2)
-        what = " and ".join(games[session.id]) or session.game
+        what = games.get(session.id, session.game)
         who = player.recruiter_id, player.pseudonym, what, session.state, session.completion_code
         counts = n_answers, session.n_announced, n_failed, round(won, 1)
         rows.append((*who, *counts, base, bonus, round(base + bonus, 2), pay.currency))

@@ -6,6 +6,7 @@ import math
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import desc, func, inspect, select
@@ -14,7 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.export import points_by_game
-from shannon_game.experiments.collect.games.protocol import NO_RIGHT, FormError
+from shannon_game.experiments.collect.games.protocol import FormError
 from shannon_game.experiments.collect.security import SUBMITS, new_token
 from shannon_game.experiments.collect.sessions import (
     ENDED,
@@ -144,7 +145,7 @@ def survey_given(moment: str) -> Handler:
         def done(transaction: Transaction, session: Session) -> None:
             transaction.add_all(
                 SurveyAnswer(session_id=session.id, moment=moment, question=name, value=value, answered_at=time.time())
-                for name, value in read_answers(_questions(visit, moment), visit.form).items()
+                for name, value in read_answers(survey_of(visit, moment), visit.form).items()
             )
             go_on(session, visit.collection)
 
@@ -159,7 +160,7 @@ def survey_given(moment: str) -> Handler:
 
 def instructions(visit: Visit) -> Response:
     """Show the rules of the game, and ask about them."""
-    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session))
+    return shown_at(visit, "instructions", lambda _, session: instructions_page(visit, session))
 
 
 def instructions_read(visit: Visit) -> Response:
@@ -180,7 +181,7 @@ def instructions_read(visit: Visit) -> Response:
     response = posted(visit, "instructions", done)
     if not wrong:
         return response
-    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session, wrong))
+    return shown_at(visit, "instructions", lambda _, session: instructions_page(visit, session, wrong))
 
 
 def _tries_left(visit: Visit, session: Session) -> int | None:
@@ -189,7 +190,8 @@ def _tries_left(visit: Visit, session: Session) -> int | None:
     return None if most is None or session.block else most - session.rules_tries.get(session.game, 0)
 
 
-def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> Response:
+def instructions_page(visit: Visit, session: Session, wrong: Sequence[int] = (), **more: Any) -> Response:
+    """Render the rules of a game."""
     settings = visit.collection.of(session)
     asked = rules_questions(visit.collection.strings, session.language, session.game) if settings.comprehension else []
     return page(
@@ -200,11 +202,11 @@ def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> 
         settings=settings,
         block=settings.block(session.game),
         scale=settings.scale if session.game == "comparison" else None,
-        tries=settings.training_tries if settings.feedback and session.game not in NO_RIGHT else 1,
         asked=asked,
         tries_left=_tries_left(visit, session),
         given=visit.form,
         wrong=wrong,
+        **more,
     )
 
 
@@ -324,14 +326,15 @@ def _survey(
         session=session,
         status=200 if problem is None else 422,
         moment=moment,
-        questions=_questions(visit, moment),
+        questions=survey_of(visit, moment),
         fewer=_fewer(transaction, visit, session) if moment == "after" else None,
         given=visit.form,
         problem=problem,
     )
 
 
-def _questions(visit: Visit, moment: str) -> Survey:
+def survey_of(visit: Visit, moment: str) -> Survey:
+    """Questions before or after the game."""
     return visit.collection.before if moment == "before" else visit.collection.after
 
 

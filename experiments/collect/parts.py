@@ -15,6 +15,7 @@ import numpy as np
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.deck import Card, Deck
+from shannon_game.experiments.collect.games.practice import practice_rows
 from shannon_game.experiments.collect.games.protocol import QuestionRow
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.settings import CollectSettings
@@ -39,11 +40,13 @@ class Part:
 
 
 def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Part]:
-    """Make a game's questions and set some aside: for the training, and for what attention checks are made of.
+    """Make a game's questions, those of its training, and what attention checks are made of.
 
-    What is set aside is drawn with the seed; in games that go through a text it is one document.
+    Training has questions of its own where there are some in the language of the texts. Elsewhere questions are set
+    aside for it, drawn with the seed; in games that go through a text it is one document.
     """
     game = GAMES[name]
+    own = practice_rows(name, game, settings)
     practice: dict[str, str] = {}
     if "practice" in study:
         practice = dict(zip(item_labels(study).astype(str).tolist(), study["practice"].values.tolist(), strict=True))
@@ -57,7 +60,7 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
             not listed.isdisjoint((rows[at].item_id, rows[at].document)),
         )
     )
-    checks, rounds = settings.n_checks(name), settings.block(name).training_rounds
+    checks, rounds = settings.n_checks(name), 0 if own else settings.block(name).training_rounds
     # places without a document follow no other
     if settings.goes_on(name) and any(row.document for row in rows):
         document = _training_document(rows, rounds, listed) if rounds else None
@@ -77,6 +80,7 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
         )
         raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="training_rounds")
     made = [Part(rows[at], training=at in set(aside)) for at in range(len(rows)) if at in kept or at in set(aside)]
+    made += [Part(row, training=True) for row in own]
     for number, at in enumerate(sources):
         content = game.attention_check({**rows[at].content, "context": ""}, number)
         made.append(Part(QuestionRow(f"check-{number}", content), attention=True))

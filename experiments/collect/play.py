@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session as Transaction
 from shannon_game.experiments.collect.assign import choose, layout_rng, release_idle, take_back
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Card
-from shannon_game.experiments.collect.games.protocol import NO_RIGHT, TRIED, Reading, n_tries, own_steps
+from shannon_game.experiments.collect.games.protocol import Reading
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.sessions import Refusal, go_on, screen_out
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, SKIPPED, Answer, Assignment, Base, Session
@@ -47,7 +47,6 @@ class Given:
     asked: Asked
     value: Mapping[str, Any]
     automatic: bool
-    correct: bool | None = None
 
 
 _COLUMNS = (
@@ -57,7 +56,7 @@ _COLUMNS = (
 _OF_SESSION = Assignment.session_id == bindparam("session")
 _OPEN = select(*_COLUMNS).where(_OF_SESSION, Assignment.state == OPEN)
 _AT = select(*_COLUMNS).where(_OF_SESSION, Assignment.order == bindparam("order"))
-_GIVEN = select(*_COLUMNS, Answer.value, Answer.automatic, Answer.correct).join(Answer).where(_OF_SESSION)
+_GIVEN = select(*_COLUMNS, Answer.value, Answer.automatic).join(Answer).where(_OF_SESSION)
 _GIVEN_AT = _GIVEN.where(Assignment.order == bindparam("order"))
 _GIVEN_LAST = _GIVEN.where(Answer.automatic.is_(False)).order_by(Assignment.order.desc()).limit(1)
 # tables, not classes: nothing of these rows is kept in the session of the ORM
@@ -84,18 +83,13 @@ def given_answer(transaction: Transaction, collection: Collection, session: Sess
     if order is None:
         row = transaction.execute(_GIVEN_LAST, {"session": session.id}).first()
     elif _is_order(order):
-        at = {"session": session.id, "order": int(order)}
-        opened = _asked(collection, transaction.execute(_AT, at).first())
-        if opened is not None and opened.state == OPEN and opened.steps and opened.steps[-1].get(TRIED):
-            *before, value = opened.steps
-            return Given(replace(opened, steps=own_steps(before)), value, automatic=False)
-        row = transaction.execute(_GIVEN_AT, at).first()
+        row = transaction.execute(_GIVEN_AT, {"session": session.id, "order": int(order)}).first()
     else:
         row = None
     asked = _asked(collection, row)
     if asked is None or row is None:
         return None
-    return Given(replace(asked, steps=own_steps(asked.steps)), row.value, row.automatic, row.correct)
+    return Given(asked, row.value, row.automatic)
 
 
 def show(transaction: Transaction, collection: Collection, session: Session) -> Asked | None:
@@ -124,7 +118,7 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
     n_steps = len(asked.steps)
     if not _is_order(step) or int(step) > n_steps:
         raise Refusal(409, "error.not_asked")
-    steps = own_steps(asked.steps[: int(step)])
+    steps = asked.steps[: int(step)]
     reading = GAMES[asked.card.game].read(asked.card.content, asked.layout, steps, form)
     value = dict(reading.value)
     if int(step) < n_steps or asked.state == ANSWERED:
@@ -136,11 +130,7 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
         return asked
     _touch(transaction, session, now)
     server_ms = round(1000 * (now - asked.shown_at))
-    settings = collection.of(session)
-    wrong = asked.training and settings.feedback and not (reading.correct or asked.card.game in NO_RIGHT)
-    if reading.final and wrong and n_tries(asked.steps) < settings.training_tries:
-        reading, value = replace(reading, final=False), value | {TRIED: True}
-    failed = wrong and settings.training_failed == "screen_out"
+    failed = False
     if reading.final:
         state: dict[str, Any] = {"state": ANSWERED}
         sent = {name: _whole(form.get(name)) for name in ("client_ms", "revisions")}
@@ -151,7 +141,8 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
     transaction.execute(_SET_ASSIGNMENT, {"assignment": asked.id, **state})
     if asked.card.attention and reading.correct is False:
         session.n_failed += 1
-        failed = settings.screen_out_after is not None and session.n_failed >= settings.screen_out_after
+        most = collection.settings.screen_out_after
+        failed = most is not None and session.n_failed >= most
     if reading.final and failed:
         screen_out(transaction, session)
     return replace(asked, **state)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 from starlette.responses import JSONResponse, Response
 
-from shannon_game.experiments.collect.games.protocol import CUT, NO_RIGHT, TRIED, FormError, own_steps
+from shannon_game.experiments.collect.games.comparison import report_of
+from shannon_game.experiments.collect.games.protocol import CUT, FormError
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.pages import Handler, posted
@@ -20,7 +22,7 @@ from shannon_game.experiments.collect.play import (
     submit,
 )
 from shannon_game.experiments.collect.sessions import Refusal, session_of
-from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Session
+from shannon_game.experiments.collect.tables import OPEN, Answer, Assignment, Question, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect
 
 _PLAYING = ("training", "play")
@@ -36,7 +38,7 @@ def play(visit: Visit) -> Response:
             return redirect("/")
         asked = show(transaction, visit.collection, session) if session.state in _PLAYING else None
     # rendered after the commit: nobody waits for a page
-    return redirect(session) if asked is None else _question(visit, session, asked)
+    return redirect(session) if asked is None else question_page(visit, session, asked)
 
 
 def answer(visit: Visit) -> Response:
@@ -55,9 +57,8 @@ def answer(visit: Visit) -> Response:
     if asked is None or session.state == "screened":
         return redirect(session)
     if problem is not None:
-        return _question(visit, session, asked, problem)
-    unfinished = asked.state == OPEN and not asked.steps[-1].get(TRIED)
-    if unfinished or asked.card.attention or not collection.of(session).feedback:
+        return question_page(visit, session, asked, problem)
+    if asked.state == OPEN or asked.card.attention or not collection.of(session).shows(asked.card.game):
         return redirect("/play")
     return redirect(f"/feedback?order={asked.order}")
 
@@ -67,10 +68,14 @@ def feedback(visit: Visit) -> Response:
     collection = visit.collection
     with collection.database.read() as transaction:
         session = session_of(transaction, visit.collection, visit.token)
-        if session is None or not collection.of(session).feedback:
+        if session is None:
             return redirect("/play")
         given = given_answer(transaction, collection, session, visit.request.query_params.get("order"))
-    if given is None or given.automatic or given.asked.card.attention:
+        shows = given is not None and collection.of(session).shows(given.asked.card.game)
+        rounds = collection.of(session).block(session.game).training_rounds
+        over = given is not None and given.asked.training and session.n_trained >= rounds
+        practice = _practised(transaction, session) if over and session.game == "comparison" else None
+    if given is None or given.automatic or given.asked.card.attention or not shows:
         return redirect("/play")
     asked, game = given.asked, GAMES[given.asked.card.game]
     content = asked.card.content
@@ -83,10 +88,18 @@ def feedback(visit: Visit) -> Response:
         context=game.view(content, asked.layout, asked.steps)["context"],
         cut=content.get(CUT, False),
         training=asked.training,
-        again=asked.state == OPEN,
-        failed=asked.training and asked.state == ANSWERED and not (given.correct or session.game in NO_RIGHT),
+        over=over,
+        practice=practice,
         **_progress(visit, session),
     )
+
+
+def _practised(transaction: Transaction, session: Session) -> tuple[int, int, int]:
+    """Practice rounds in which the right token got more than half, all of them, and what it got on average, percent."""
+    query = select(Answer.value).join(Assignment).join(Question).where(Question.game == session.game)
+    values = transaction.scalars(query.where(Assignment.session_id == session.id, Assignment.training)).all()
+    reports = [report_of(value) for value in values]
+    return sum(report > 0.5 for report in reports), len(reports), round(100 * sum(reports) / len(reports))
 
 
 def change_document(visit: Visit) -> Response:
@@ -100,15 +113,16 @@ def change_document(visit: Visit) -> Response:
     return posted(visit, "play", done)
 
 
-def _question(visit: Visit, session: Session, asked: Asked, problem: FormError | None = None) -> Response:
-    steps = own_steps(asked.steps)
+def question_page(
+    visit: Visit, session: Session, asked: Asked, problem: FormError | None = None, **more: Any
+) -> Response:
+    """Render a question."""
     return page(
         visit,
         f"play_{session.game}.html",
         session=session,
         status=200 if problem is None else 422,
-        view=GAMES[session.game].view(asked.card.content, asked.layout, steps),
-        again=bool(asked.steps) and not steps,
+        view=GAMES[session.game].view(asked.card.content, asked.layout, asked.steps),
         cut=asked.card.content.get(CUT, False),
         order=asked.order,
         step=len(asked.steps),
@@ -117,6 +131,7 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
         problem=problem,
         may_change_document=not asked.training and visit.collection.of(session).goes_on(session.game),
         **_progress(visit, session),
+        **more,
     )
 
 

@@ -30,6 +30,7 @@ from shannon_game.experiments.collect.consent_pages import CONSENT_PAGES
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.pages import PAGES, Handler
 from shannon_game.experiments.collect.play_pages import PLAY_PAGES
+from shannon_game.experiments.collect.preview_pages import PREVIEW_PAGES, preview_key
 from shannon_game.experiments.collect.security import headers
 from shannon_game.experiments.collect.sessions import Refusal
 from shannon_game.experiments.collect.settings import CollectSettings
@@ -52,7 +53,7 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database) -> Sta
 def app_of(collection: Collection) -> Starlette:
     """Make the application of a collection that is open."""
     # routes are tried one after the other: those of the game come first
-    pages = (*PLAY_PAGES, *PAGES, *CONSENT_PAGES, *ADMIN_PAGES)
+    pages = (*PLAY_PAGES, *PAGES, *CONSENT_PAGES, *ADMIN_PAGES, *PREVIEW_PAGES)
     routes = [Route(path, _endpoint(collection, handler), methods=[method]) for method, path, handler in pages]
     made = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC))],
@@ -83,7 +84,9 @@ def serve(collection: Collection) -> None:
     )
     with listening:
         shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-        say(f"open http://{shown}:{listening.getsockname()[1]}/ in a browser; Ctrl-C ends")
+        address = f"http://{shown}:{listening.getsockname()[1]}/"
+        say(f"all pages, of which nothing is stored: {address}preview?key={preview_key(collection)}")
+        say(f"open {address} in a browser; Ctrl-C ends")
         _Server(config).run(sockets=[listening])
 
 

@@ -19,6 +19,7 @@ from shannon_game.experiments.harness.text_models import TextModels
 from shannon_game.experiments.harness.yaml_text import parse_yaml
 from shannon_game.experiments.studies.comparison.designed import Crowd
 from shannon_game.experiments.studies.comparison.file import comparison_file
+from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 from shannon_game.inference.text.prompts import PromptSettings
 
@@ -153,7 +154,8 @@ class CollectSettings(Seeded):
     """A plan (YAML) with any of these settings, blocks foremost; what is given beside it may
     contradict it in quotas, addresses and the server alone."""
     served: UserPath | None = None
-    """File of the study that is served (study.nc), so that a plan names it; null takes study=."""
+    """File of the study that is served, so that a plan names it: study.nc, or the sentences that ``shannon-game study``
+    wrote; null takes study=."""
     blocks: tuple[BlockSettings, ...] = ()
     """Parts of a visit, one after the other, with one consent, one code and one pay: [{game: cloze, n_questions: 15},
     {game: comparison, n_questions: 40}]; [] lets people choose one of the games."""
@@ -168,12 +170,7 @@ class CollectSettings(Seeded):
     comprehension_tries: Count | None = 3
     """Wrong tries at these questions after which the visit ends, in its first part alone; null sets no limit."""
     training_rounds: Annotated[int, Field(ge=0)] = 3
-    """Rounds before those that count. Their questions are asked for nothing else."""
-    training_tries: Count = 3
-    """Times that a training round is asked until its answer is right, which the page shows after the first; cloze has
-    no right answer, and is asked once."""
-    training_failed: Literal["go_on", "screen_out"] = "go_on"
-    """What follows a training round that was never right: an explanation, or the end of the visit."""
+    """Rounds before those that count, on the questions whose answers are the most obvious; asked for nothing else."""
     attention_share: Annotated[float, Field(ge=0, le=0.5)] = 0.05
     """Attention checks, as a share of the questions that count, rounded up in each block: 0.05 of 15 questions is 1."""
     screen_out_after: Count | None = None
@@ -209,8 +206,8 @@ class CollectSettings(Seeded):
     vocabulary: UserPath = _FILES / "vocabulary.jsonl.gz"
     """top1: the tokens that are taken, as one JSON string a line or a byte-level tokenizer.json; the default has
     SmolLM2's."""
-    feedback: bool = True
-    """Show the right token and the score after every answer."""
+    feedback: bool | None = None
+    """Show after every answer how the text goes on, and the score; null: in all games but cloze."""
     leaderboard: bool = True
     """Keep one, of people who give a name for it."""
     session_minutes: Positive | None = None
@@ -285,7 +282,9 @@ class CollectSettings(Seeded):
         """Load the study that is served, where a plan names it in place of the one `given`."""
         if self.served is None:
             return given
-        study = comparison_file(path=self.served)
+        table, is_table = str(self.served), self.served.suffix != ".nc"
+        regions = ("start", "stop") if self.served.suffix == ".csv" else None
+        study = texts(path=table, id_field="item", regions=regions) if is_table else comparison_file(path=table)
         same = given.attrs.get("data_sha256") == study.attrs["data_sha256"]
         if not same and given.attrs.get("name") != DEMO:
             problem = f"is {str(self.served)!r}, and the study is {given.attrs.get('name')!r}; give one of them"
@@ -301,6 +300,10 @@ class CollectSettings(Seeded):
         """Whether a game goes on from one place of a text to the next."""
         always = GAMES[game].goes_on
         return self.order == "cumulative" if always is None else always
+
+    def shows(self, game: str) -> bool:
+        """Whether a game shows after an answer how the text goes on."""
+        return GAMES[game].has_right if self.feedback is None else self.feedback
 
     def block(self, game: str) -> BlockSettings:
         """How much is asked of a game."""

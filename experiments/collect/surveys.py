@@ -86,9 +86,6 @@ def consent_paragraphs(settings: CollectSettings, strings: Strings, language: st
         paragraphs.append(strings.say(language, "consent.rules", n=settings.comprehension_tries))
     if settings.screen_out_after is not None:
         paragraphs.append(strings.say(language, "consent.screened", n=settings.screen_out_after))
-    trains = settings.feedback and any(settings.block(game).training_rounds for game in settings.game)
-    if trains and settings.training_failed == "screen_out":
-        paragraphs.append(strings.say(language, "consent.training", n=settings.training_tries))
     if settings.retention_days is not None:
         paragraphs.append(strings.say(language, "consent.retention", n=f"{settings.retention_days:g}"))
     return paragraphs

@@ -132,6 +132,7 @@ def page(
         "session": session,
         "values": {},
         "back": None,
+        "preview": None,
         "personal": f"/?{PERSONAL}={token}",
         **values,
     }

@@ -10,8 +10,9 @@ import numpy as np
 
 from shannon_game.estimators.errors import InputError
 
-Start = Literal["document", "anywhere"]
-"""Where contexts begin: with their document, or at most the longest context before a cut anywhere in it."""
+Start = Literal["document", "anywhere", "regions"]
+"""Where contexts begin: with their document, or at most the longest context before a cut anywhere in it, or before the
+regions of interest that a study marks."""
 
 
 @dataclass(frozen=True)

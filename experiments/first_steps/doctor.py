@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from shannon_game.experiments.first_steps import machine
-from shannon_game.experiments.first_steps.machine import Finding
+from shannon_game.experiments.harness.findings import Finding
 from shannon_game.inference.progress import counted
 
 _OURS = "shannon-game"
@@ -47,10 +47,17 @@ def look(*, gpu: bool = True) -> Sections:
 
 
 def doctor(arguments: Sequence[str] = ()) -> int:
-    """Run ``shannon-game doctor [--no-gpu]``."""
+    """Run ``shannon-game doctor [--no-gpu]``, or ``shannon-game doctor plan.yaml`` before a study is launched."""
     parser = argparse.ArgumentParser(prog="shannon-game doctor", description=__doc__.partition(": ")[2])
     parser.add_argument("--no-gpu", action="store_true", help="do not import torch to look for a GPU")
-    sections = look(gpu=not parser.parse_args(list(arguments)).no_gpu)
+    parser.add_argument("plan", nargs="?", type=Path, help="plan of a study: what is missing before its launch")
+    given = parser.parse_args(list(arguments))
+    if given.plan is None:
+        sections = look(gpu=not given.no_gpu)
+    else:
+        from shannon_game.experiments.collect.checklist import study_findings  # noqa: PLC0415 - the extra collect
+
+        sections = {f"study of {given.plan}": list(study_findings(given.plan))}
     sys.stdout.write(report(sections))
     return int(any(finding.problem for finding in chain(*sections.values())))
 

@@ -6,7 +6,6 @@ import csv
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pooch
 
 from shannon_game.estimators.content import file_sha256
+from shannon_game.experiments.harness.findings import Finding
 from shannon_game.experiments.studies.public_data import VARIABLE
 
 _GB = 1e9
@@ -27,16 +27,6 @@ _STUDIES = {
     "rank_perplexity": "study=rank_perplexity downloads it",
 }
 """Folder of a study -> how to get it."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: what was found, what is wrong with it, and what to do."""
-
-    name: str
-    value: str
-    problem: str = ""
-    cure: str = ""
 
 
 def resources() -> Iterator[Finding]:

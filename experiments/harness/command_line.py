@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 OWN_COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "doctor": ("shannon_game.experiments.first_steps.doctor", "doctor", ""),
     "demo": ("shannon_game.experiments.first_steps.demo", "demo", ""),
+    "study": ("shannon_game.experiments.planning.own_study", "study_command", "collect"),
     "board": ("shannon_game.experiments.boards.merge", "board_command", ""),
     "answers": ("shannon_game.experiments.collect.__main__", "main", "collect"),
 }

@@ -22,6 +22,8 @@ from shannon_game.experiments.planning.replicates import COVERAGE_SLACK, DesignR
 from shannon_game.experiments.planning.settings import ADAPTIVE, SHARE_GAMES, DesignSettings, design_points
 from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts, draw_worlds, study_contexts
 
+_FEW_CONTEXTS = 60
+"""Of a first answer."""
 _OF = {
     "the loss of people's belief": ("comparison", "bridge", ADAPTIVE, "mixed"),
     "what people lose in bets": ("bets",),
@@ -52,6 +54,9 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     if settings.budget_minutes is None and settings.budget_money is None:
         raise InputError(f"is {word(None)}, and budget_money too; one should be a number", field="budget_minutes")
     contexts = study_contexts(study, settings.against)
+    if settings.quick:
+        settings = settings.changed(assumed=settings.assumed.changed(n_beliefs=min(settings.assumed.n_beliefs, 2)))
+        contexts = contexts.first(_FEW_CONTEXTS)
     points, file, people = design_points(settings), _file_of(study), None
     left_out: tuple[str, ...] = ()
     if file is not None:
@@ -156,7 +161,11 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings, n_items: int)
         found.append(
             f"a plan asks {wanted} contexts, and the study has {n_items}: build a larger study before you collect"
         )
-    if settings.n_replicates < 100:
+    if settings.quick:
+        found.append(
+            f"a first answer from {settings.n_screen} studies of each size: leave quick out before you collect"
+        )
+    elif settings.n_replicates < 100:
         error = (settings.interval * (1 - settings.interval) / settings.n_replicates) ** 0.5
         found.append(
             f"n_replicates is {settings.n_replicates}, so that a coverage of {settings.interval:.0%} is known to "

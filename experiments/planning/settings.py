@@ -109,6 +109,9 @@ class DesignSettings(Seeded):
     """Guesses an item, each by another person (accuracy, ranks)."""
     scales: Names = ("slider",)
     """Scales on which people report."""
+    quick: bool = False
+    """A first answer in a minute: each design on its fewest contexts alone, the interval on more of them narrower by
+    the root of their number; at most 60 contexts of the study, two beliefs, and nothing simulated many times."""
     n_screen: Count = 16
     """Simulated studies of every design."""
     n_replicates: Count = 200

@@ -75,6 +75,11 @@ class StudyContexts:
     against_gap_nats: FloatArray
     name: str
 
+    def first(self, n: int) -> StudyContexts:
+        """Some contexts alone."""
+        arrays = {key: getattr(self, key)[:n] for key in ("generator", "target", "against_gap_nats")}
+        return replace(self, **arrays)
+
 
 @dataclass(frozen=True, eq=False)
 class PlannedWorld:

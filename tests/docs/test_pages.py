@@ -13,7 +13,7 @@ from tests.conftest import DATA
 from tests.docs.pages import DOCS, WRITTEN, blocks, name_of, run_page
 
 PAGES = (
-    *("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "beside_people.md"),
+    *("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "own_sentences.md", "beside_people.md"),
     # tests/walks runs the commands of collect_and_estimate
     *("sweeps.md", "papers.md"),
 )

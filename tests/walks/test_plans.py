@@ -72,14 +72,14 @@ def test_more_contexts_than_can_be_asked_are_refused_before_anything_is_simulate
 ) -> None:
     monkeypatch.setattr(planner, "draw_worlds", None)
     study, n = comparison_file(path=served), askable(served)
-    problem = f"contexts: is {n - 5}, practice takes 6 more, and {n} contexts of the study can be asked in cloze"
+    problem = f"contexts: is {n + 1}, and {n} contexts of the study can be asked in cloze"
     with pytest.raises(InputError, match=problem):
-        design(study, games="bridge", contexts=[8, n - 5], **TINY)
+        design(study, games="bridge", contexts=[8, n + 1], **TINY)
 
 
 def test_the_default_sizes_that_fit_are_planned(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = comparison_file(path=served)
-    with pytest.raises(InputError, match="contexts: is 60, practice takes 6 more"):
+    with pytest.raises(InputError, match="contexts: is 60, and"):
         design(study, games="bridge", **TINY)
     # comparisons ask at every item, cloze where a word begins
     points = planner.design_points(planner.DesignSettings(games=("comparison", "cloze"), contexts=(8, N_ITEMS - 3)))
@@ -87,7 +87,7 @@ def test_the_default_sizes_that_fit_are_planned(served: Path, monkeypatch: pytes
     assert {(point.game, point.n_contexts) for point in left} == {
         *(("comparison", 8), ("comparison", N_ITEMS - 3), ("cloze", 8))
     }
-    assert [text.partition(", practice")[0] for text in warnings] == [
+    assert [text.partition(", and")[0] for text in warnings] == [
         f"designs left out: 3, the first as contexts is {N_ITEMS - 3}"
     ]
 

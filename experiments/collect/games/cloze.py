@@ -19,6 +19,8 @@ class Cloze(WordGame):
     """Type the word that comes to mind."""
 
     name = "cloze"
+    needs_word = False
+    has_right = False
 
     def read(self, content: Content, _layout: Content, _steps: Steps, form: Mapping[str, str], /) -> Reading:
         """Read ``word`` and keep it as it was typed."""

@@ -97,6 +97,13 @@ class Comparison(Game):
             raise InputError("has no item with a candidate", source=source, field="candidate_token")
         return marked_cuts(rows, texts_of(study))
 
+    def practised(self, content: Content, other: str, settings: CollectSettings, /) -> Content:
+        """Set the right token beside one that does not fit; points as if a model gave the right one 10%."""
+        own, drawn, none = f" {content['target']}", {"token": f" {other}", "position": 0}, float(np.log(0.01))
+        its: dict[str, Any] = {"target": own, "generator": "", "target_logprob": {"": float(np.log(0.1))}}
+        its |= {"candidates": [{**drawn, "logprob": {"": none}}]}
+        return {**content, **its, **({"scale": SLIDER} if settings.scale == SLIDER else {})}
+
     def attention_check(self, content: Content, number: int, /) -> Content:
         """Ask for one end of the scale, in words; of the slider for the side."""
         ends = ("A", "B") if content.get("scale") == SLIDER else (PERCENTS[0], PERCENTS[-1])

@@ -47,6 +47,10 @@ class GuessUntilRight(WordGame):
         rows = super().questions(study, settings)
         return [replace(row, content={**row.content, "most_guesses": settings.most_guesses}) for row in rows]
 
+    def practised(self, content: Content, _other: str, settings: CollectSettings, /) -> Content:
+        """Say how many guesses there are."""
+        return {**content, "most_guesses": settings.most_guesses}
+
     def view(self, content: Content, _layout: Content, steps: Steps, /) -> dict[str, Any]:
         """The context, the guesses so far, and how many are left."""
         guesses = [step["word"] for step in steps]

@@ -35,20 +35,8 @@ CHECK_WORDS = ("river", "window", "garden", "bread", "summer")
 CUT = "cut"
 """Content of a question whose context begins inside its text: true, and the page says so."""
 
-TRIED = "tried"
-"""Of a step of a training round: it was a whole answer, and wrong."""
-NO_RIGHT = ("cloze",)
-"""Games that know no wrong answer."""
-
-
-def own_steps(steps: Sequence[Any]) -> list[Any]:
-    """Steps since the last wrong try at a training round."""
-    return list(steps[max((at + 1 for at, step in enumerate(steps) if step.get(TRIED)), default=0) :])
-
-
-def n_tries(steps: Sequence[Any]) -> int:
-    """How often a training round was answered."""
-    return 1 + sum(bool(step.get(TRIED)) for step in steps)
+PRACTICE = "practice"
+"""Content of a practice question that is none of the study's: true."""
 
 
 class FormError(ValueError):
@@ -100,6 +88,8 @@ class Game:
     """Kind of study that its answers are."""
     earns: ClassVar[Literal["", "points", "right"]] = ""
     """What the pages count: nothing, points, or right answers."""
+    has_right: ClassVar[bool] = True
+    """Whether an answer can be wrong, so that pages say after it what was right."""
     goes_on: ClassVar[bool | None] = None
     """Whether it goes on from one place of a text to the next; None: as the setting ``order`` says."""
     shows_signs: ClassVar[bool] = False
@@ -128,6 +118,10 @@ class Game:
     def attention_check(self, content: Content, number: int, /) -> Content:
         """Make an attention check of a question's content: it has :data:`CHECK`, and says what is right."""
         return {**content, CHECK: CHECK_WORDS[number % len(CHECK_WORDS)]}
+
+    def practised(self, content: Content, _other: str, _settings: CollectSettings, /) -> Content:
+        """Make the content of a practice question of a context, the target that obviously follows, and another word."""
+        return content
 
     def layout(self, _content: Content, _n_served: int, _rng: np.random.Generator, /) -> dict[str, Any]:
         """Choose how a question is shown; ``rng`` is the same for the ``n_served`` 2k and 2k + 1 of a question."""

@@ -14,6 +14,7 @@ from shannon_game.experiments.collect.games.bets import Bets
 from shannon_game.experiments.collect.games.cloze import Cloze
 from shannon_game.experiments.collect.games.comparison import Comparison
 from shannon_game.experiments.collect.games.guess_until_right import GuessUntilRight
+from shannon_game.experiments.collect.games.practice import practice_rows
 from shannon_game.experiments.collect.games.protocol import Game
 from shannon_game.experiments.collect.games.texts import items_alone
 from shannon_game.experiments.collect.games.top1 import Top1
@@ -43,8 +44,9 @@ def too_few_contexts(study: xr.Dataset, settings: CollectSettings) -> str:
 def _too_few(study: xr.Dataset, settings: CollectSettings, there: IntArray, practice: Sequence[str]) -> str:
     if settings.contexts is None or settings.contexts + len(practice) <= there.size:
         return ""
+    more = f"practice takes {len(practice)} more, " if practice else ""
     return (
-        f"is {settings.contexts}, practice takes {len(practice)} more, and {there.size} contexts of the study can "
+        f"is {settings.contexts}, {more}and {there.size} contexts of the study can "
         f"be asked in {', '.join(settings.game)} (of {study.sizes['item']}; words are asked where the target begins "
         "one); build more, or lower contexts or training_rounds"
     )
@@ -55,8 +57,11 @@ def _askable(study: xr.Dataset, settings: CollectSettings) -> tuple[IntArray, li
     alone = items_alone(study)
     asked = [{row.item_id for row in GAMES[game].questions(alone, settings)} for game in settings.game]
     there = np.flatnonzero(np.isin(item_labels(study).astype(str), sorted(set.intersection(*asked))))
-    # games through a text practise on a whole document
-    rounds = {game: 0 if settings.goes_on(game) else settings.block(game).training_rounds for game in settings.game}
+    # games through a text practise on a whole document, most others on texts of their own
+    has_own = {
+        game: settings.goes_on(game) or bool(practice_rows(game, GAMES[game], settings)) for game in settings.game
+    }
+    rounds = {game: 0 if has_own[game] else settings.block(game).training_rounds for game in settings.game}
     return there, [game for game, number in rounds.items() for _ in range(number)]
 
 

@@ -37,12 +37,19 @@ def items_alone(study: xr.Dataset) -> xr.Dataset:
 class WordGame(Game):
     """A game that asks for the next word; a word is what stands between blanks."""
 
+    needs_word = True
+    """Whether the word of the text has to be known."""
+
     def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
-        """Make a question of every word of whole texts but the first, or of every item of a cloze study.
+        """Make a question of every region, of every word of whole texts but the first, or of an item.
 
         Of a comparison study without texts those count whose target begins a word, and the target stands for the word.
         """
         rows = [_shown(row, settings) for row in marked_cuts(list(_places(study)), texts_of(study))]
+        gap = next((row.item_id for row in rows if self.needs_word and not row.content["target"]), None)
+        if gap is not None:
+            problem = f"has a gap without its word at {gap}; this game needs the word, cloze does not"
+            raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="game")
         if settings.order == "cumulative":
             first = {row.document: row.position for row in reversed(rows)}
             rows = [replace(row, opens=row.position == first[row.document]) for row in rows]
@@ -65,7 +72,9 @@ def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[Q
 
 def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
     texts = texts_of(study)
-    if texts:
+    if "region_start" in study:
+        yield from _regions(study, list(texts.items()))
+    elif texts:
         for document, text in texts.items():
             for position, found in enumerate(_WORD.finditer(text)):
                 if position:
@@ -80,6 +89,17 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
             token = row.content["target"]
             if token.startswith(" ") and token.strip():
                 yield replace(row, content={**row.content, "target": token.strip()})
+
+
+def _regions(study: xr.Dataset, texts: Sequence[tuple[str, str]]) -> Iterator[QuestionRow]:
+    """Places of a study's regions: the first word of each; a region of signs alone is a gap whose word is not known."""
+    columns = [study[f"region_{name}"].values.tolist() for name in ("document", "start", "stop")]
+    for at, start, stop in zip(*columns, strict=True):
+        document, text = texts[at]
+        words, context = text[start:stop].split(), text[:start].rstrip(" ")
+        target = words[0] if any(map(str.isalnum, text[start:stop])) else ""
+        name = document if columns[0].count(at) == 1 else f"{document}:{len(context.split())}"
+        yield QuestionRow(name, {"context": context, "target": target}, document, len(context.split()))
 
 
 def item_places(study: xr.Dataset) -> Iterator[QuestionRow]:

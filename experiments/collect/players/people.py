@@ -26,6 +26,7 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
 from shannon_game.experiments.collect.games.comparison import SLIDER
+from shannon_game.experiments.collect.games.practice import obvious_words
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.world import World, continued
@@ -36,6 +37,10 @@ ANY_WORD = "the"
 _BOXES = rounding_scheme(SLIDER).values
 SLIDER_ENDS = {"A": str(-(len(_BOXES) // 2)), "B": str(len(_BOXES) // 2)}
 """What the form of a slider sends at its ends."""
+
+
+_SURE = 20
+"""Steps of the slider from its middle."""
 
 
 def nearest_step(probability: float) -> int:
@@ -148,13 +153,13 @@ class Person:
             # the end of a slider that an instruction asks for
             check = SLIDER_ENDS.get(check, check)
             return {GAMES[game].field: check} | ({"chips1": str(CHIPS)} if game == "bets" else {})
+        if word := obvious_words().get((page.context or "").strip()):
+            return _obvious(game, page, word)
         if game == "comparison":
             return {"report": str(self._report(page))}
         item = self._item(page)
-        if game == "bets":
-            return self._bets(item)
-        if game == "top1":
-            return {"token": self.people.token(self.number, item)}
+        if game in ("bets", "top1"):
+            return self._bets(item) if game == "bets" else {"token": self.people.token(self.number, item)}
         if game == "guess_until_right":
             return {"word": self._guess(item, len(page.tokens))}
         return {"word": continued(self.people.word(self.number, item))}
@@ -198,6 +203,18 @@ class Person:
         for at, (word, number) in enumerate(chips.items(), start=1):
             fields |= {f"word{at}": word, f"chips{at}": str(number)}
         return fields
+
+
+def _obvious(game: str, page: Page, word: str) -> dict[str, str]:
+    """Answer a practice question as anybody would."""
+    if game == "bets":
+        return {"word1": word, "chips1": str(CHIPS - 10), "chips_other": "10"}
+    if game != "comparison":
+        return {"word": word}
+    form, is_a = page.form("/play"), page.tokens[0].strip() == word
+    if form is not None and "report" not in form.choices:
+        return {"report": str(-_SURE if is_a else _SURE)}
+    return {"report": "90" if is_a else "10"}
 
 
 def simulated_people(

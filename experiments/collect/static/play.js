@@ -112,15 +112,18 @@ if (slider && live) {
     if (!steps) return slider.dataset.equal;
     const odds = Math.exp(Math.abs(steps) * Number(slider.dataset.step));
     const number = (value, digits) => value.toLocaleString(document.documentElement.lang, { maximumSignificantDigits: digits });
+    // one in so many: the round number that is nearest; below that, tenths
+    const of = odds < 9.5 ? 10 : [10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000].findLast((each) => each <= 1.05 * (1 + odds));
     return slider.dataset.said.replace("{side}", steps < 0 ? "A" : "B")
       .replace("{words}", slider.dataset.words.split("|")[limits.findIndex((limit) => odds < limit)])
-      .replace("{odds}", number(odds, 2)).replace("{percent}", number(100 * odds / (1 + odds), odds < 100 ? 3 : 4));
+      .replace("{n}", number(odds < 9.5 ? Math.round(10 * odds / (1 + odds)) : of - 1, 4)).replace("{m}", number(of, 5))
+      .replace("{percent}", number(100 * odds / (1 + odds), odds < 100 ? 2 : 4));
   };
   const show = () => {
-    slider.setAttribute("aria-valuetext", inWords());
-    if (touched) say(inWords());
+    slider.setAttribute("aria-valuetext", touched ? inWords() : slider.dataset.hint);
+    say(touched ? inWords() : slider.dataset.hint);
   };
-  const touch = () => { touched = true; slider.name = "report"; show(); };
+  const touch = () => { touched = true; slider.classList.remove("untouched"); slider.name = "report"; show(); };
   const move = (to) => {
     slider.value = String(to);
     slider.dispatchEvent(new Event("input", { bubbles: true }));

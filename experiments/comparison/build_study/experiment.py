@@ -68,7 +68,8 @@ class BuiltSettings(Seeded, GeneratedSettings):
     max_context_tokens: Count = 120
     """Most tokens before the cut."""
     start: Start = "document"
-    """document: contexts are beginnings of documents; anywhere: the tokens before a cut anywhere in a document."""
+    """document: contexts are beginnings of documents; anywhere: the tokens before a cut anywhere in a document;
+    regions: those before each region of interest of the texts (study.regions), however many there are."""
     n_candidates: Count = 100
     """Tokens drawn from the generator for every context."""
     skip_damaged: bool = True
@@ -157,7 +158,31 @@ def _built(study: xr.Dataset, settings: BuiltSettings, work: Work) -> tuple[xr.D
     return built, scores
 
 
+def _region_cuts(settings: BuiltSettings, study: xr.Dataset, generator: LanguageModel) -> list[Cut]:
+    """Cut before the first token of each region; the space before it is the token's."""
+    source = f"study {study.attrs.get('name')!r}"
+    if "region_start" not in study:
+        raise InputError(f"has no regions; {Set('study.regions')} marks them", source=source, field="start")
+    at, starts, stops = (study[f"region_{name}"].to_numpy().tolist() for name in ("document", "start", "stop"))
+    texts = [study["text"].to_numpy()[document] for document in at]
+    befores = [text[:start].rstrip(" ") for text, start in zip(texts, starts, strict=True)]
+    before = encode(generator, befores, source=source)
+    whole = encode(generator, [text[:stop] for text, stop in zip(texts, stops, strict=True)], source=source)
+    for document, one, all_ in zip(at, before, whole, strict=True):
+        if list(all_[: len(one)]) != list(one) or len(all_) == len(one):
+            name = study["document"].to_numpy()[document]
+            problem = "has a region that begins inside a token of the generator; begin it with a word"
+            raise InputError(problem, source=source, field=f"text {name}")
+    longest = settings.max_context_tokens
+    return [
+        Cut(document, len(one), tuple(one[-longest:]), all_[len(one)])
+        for document, one, all_ in zip(at, before, whole, strict=True)
+    ]
+
+
 def _cuts(settings: BuiltSettings, study: xr.Dataset, generator: LanguageModel) -> tuple[list[Cut], int]:
+    if settings.start == "regions":
+        return _region_cuts(settings, study, generator), 0
     documents = encode(generator, study["text"].to_numpy().tolist(), source=f"study {study.attrs.get('name')!r}")
     token_bytes = vocabulary(generator).token_bytes
     damaged = [_damaged([token_bytes[token] for token in tokens]) for tokens in documents]

@@ -18,12 +18,13 @@ from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deletion import forget
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.export import pay_table, tidy_answers
+from shannon_game.experiments.collect.games.practice import obvious_words
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import BlockSettings, CollectSettings, PaySettings, RecruiterSettings
 from shannon_game.experiments.collect.strings import Strings, available
 from shannon_game.experiments.collect.surveys import right_answers, rules_questions, text_version
-from shannon_game.experiments.collect.tables import Assignment, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
+from shannon_game.experiments.collect.tables import Question, Session
 from shannon_game.experiments.studies.collected.loader import collected_study
 from tests.experiments.collect.players import Player, csrf_of, order_of, step_of
 
@@ -109,77 +110,22 @@ def test_questions_on_the_rules_are_the_same_in_every_language() -> None:
             assert all(len(set(options)) == 3 for _, options, _ in asked)
 
 
-def target_of(database: Database, who: str) -> str:
-    """What follows the text of the question that is open to somebody."""
+@pytest.mark.parametrize(("game", "given"), [("comparison", "50"), ("bets", "zebra"), ("guess_until_right", "zebra")])
+def test_practice_is_of_no_study_and_never_asked_again(database: Database, game: str, given: str) -> None:
+    """Whatever is sensible or not: each round is answered once, and the study keeps all of its contexts."""
+    player = started(site(database, training_rounds=2, most_guesses=1), game, ANN)
     with database.read() as transaction:
-        query = select(Question.content).join(Assignment).join(Session).join(Person)
-        query = query.where(Assignment.state == "open", Person.recruiter_id == who)
-        return str(transaction.scalars(query).one()["target"])
-
-
-@pytest.mark.parametrize("failed", ["go_on", "screen_out"])
-def test_a_training_round_is_asked_until_it_is_right_and_at_most_so_often(database: Database, failed: str) -> None:
-    made = site(database, training_rounds=1, training_tries=3, training_failed=failed)
-    quick, slow = started(made, "top1", BO), started(made, "top1", ANN)
-    assert quick.client.post("/skip-training", data={}).status_code == 404
-    wrong = {who: " a" if target_of(database, who) == " the" else " the" for who in ("ann", "bo")}
-    quick.answer(wrong["bo"])
-    quick.get("/play")
-    quick.answer(target_of(database, "bo"))
-    with database.read() as transaction:
-        first = tidy_answers(transaction, "top1", study_ids=[1]).iloc[0]
-    assert (first["correct"], first["tries"], first["training"]) == (True, 2, True)
-    for _ in range(3):
-        form = {
-            "csrf": csrf_of(slow.page),
-            "order": order_of(slow.page),
-            "step": step_of(slow.page),
-            "token": wrong["ann"],
-        }
-        slow.client.post("/play", data=form)
-        # the same thing sent again is no second try
-        slow.page = slow.client.post("/play", data=form)
-        slow.page = slow.client.get("/play")
-    state = visits(database)[1].state
-    assert state == {"go_on": "play", "screen_out": "screened"}[failed]
-
-
-def test_in_the_training_the_right_token_gets_more_than_half_and_the_right_word_a_chip(database: Database) -> None:
-    made = site(database, training_rounds=1, training_tries=3, training_failed="screen_out")
-    better, comparer = started(made, "bets", BO), started(made, "comparison", ANN)
-    with database.read() as transaction:
-        layout = transaction.scalars(select(Assignment.layout).where(Assignment.session_id == 2)).one()
-    wrong, right = ("40", "60") if layout["target_side"] == "A" else ("60", "40")
-    # half is not more than half
-    for given, n_trained in (("50", 0), (wrong, 0), (right, 1)):
-        comparer.get("/play")
-        comparer.answer(given)
-        assert visits(database)[1].n_trained == n_trained
-    for word, n_trained in (("zebra", 0), (target_of(database, "bo"), 1)):
-        better.get("/play")
-        better.answer(word)
+        rows = transaction.scalars(select(Question).where(Question.game == game, Question.training)).all()
+        kept = transaction.scalar(select(func.count(Question.id)).where(Question.game == game, ~Question.training))
+    assert {row.content["target"].strip() for row in rows} <= set(obvious_words().values())
+    assert kept is not None
+    assert kept >= 118
+    for n_trained in (1, 2):
+        player.get("/play")
+        player.answer(given)
         assert visits(database)[0].n_trained == n_trained
-    for game, given in (("comparison", "50"), ("bets", "zebra")):
-        player = started(made, game)
-        for _ in range(3):
-            assert visits(database)[-1].state == "training"
-            player.get("/play")
-            player.answer(given)
-        assert visits(database)[-1].state == "screened"
-
-
-def test_a_second_try_at_a_guessing_round_begins_without_the_guesses_of_the_first(database: Database) -> None:
-    player = started(site(database, training_rounds=1, most_guesses=2), "guess_until_right", ANN)
-    for word in ("zebra", "xylophone"):
-        player.answer(word)
-    assert "Guesses left: 2" in player.get("/play").text
-    player.answer("zebra")
-    player.answer(target_of(database, "ann"))
-    with database.read() as transaction:
-        table = tidy_answers(transaction, "guess_until_right", study_ids=[1])
-    assert table["guess_number"].tolist() == [1, 2]
-    assert table["right"].tolist() == [False, True]
-    assert table["tries"].tolist() == [2, 2]
+    player.get("/play")
+    assert visits(database)[0].state == "play"
 
 
 def failing(player: Player, game: str = "cloze") -> None:

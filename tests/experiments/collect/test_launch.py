@@ -42,7 +42,7 @@ def study() -> xr.Dataset:
         ({"pay": {"base": 3.0}}, r"pay\.base: is 3\.0, .* was launched with 0\.0"),
         (
             {"n_questions": 9, "feedback": False},
-            r"is 9, .*; feedback is false, was true; .*collection='NAME'",
+            r"is 9, .*; feedback is false, was null; .*collection='NAME'",
         ),
     ],
 )
@@ -206,7 +206,7 @@ def test_the_plan_of_the_page_is_launched_and_played_as_it_stands(
 
 def test_a_full_disk_is_no_health_and_loses_no_answer(tmp_path: Path, study: xr.Dataset) -> None:
     opened = open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
-    player = Player(app(CollectSettings(**SMALL), study, opened), "cloze")
+    player = Player(app(CollectSettings(**SMALL, feedback=True), study, opened), "cloze")
     player.to_play()
     asked, before = player.page, resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))

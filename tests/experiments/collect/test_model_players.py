@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shannon_game.experiments.collect.games.practice import obvious_words
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from shannon_game.inference.text.prompts import shown
@@ -41,6 +42,7 @@ def knowing() -> tuple[Says, list[str]]:
         str(context).strip(): str(target)
         for context, target in zip(study["context"].values, study["target_token"].values, strict=True)
     }
+    targets |= {context: f" {word}" for context, word in obvious_words().items()}
     asked: list[str] = []
 
     def says(system: str, user: str) -> tuple[str, dict[str, float]]:

@@ -80,7 +80,7 @@ def test_pages_and_texts_have_the_direction_of_their_language(
 @pytest.mark.parametrize("game", GAMES)
 def test_a_page_is_played_by_its_form_alone(database: Database, game: str) -> None:
     """What a browser without JavaScript sends: the fields of the form as they stand there."""
-    settings = CollectSettings(n_questions=1, training_rounds=0, attention_share=0, most_guesses=1)
+    settings = CollectSettings(n_questions=1, training_rounds=0, attention_share=0, most_guesses=1, feedback=True)
     player = Player(app(settings, collect_demo(), database), game)
     player.to_play()
     form, given = read_page(player.page.text, "/play").forms[0], player.form("70" if game == "comparison" else " the")
@@ -100,7 +100,7 @@ def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
     counted = [row for row in answers(database) if not row[2].attention and not row[0].automatic]
     for answer, assignment, question in counted:
         p = 0.9 if assignment.layout["target_side"] == "A" else 0.1
-        g = math.exp(question.content["target_logprob"]["smollm2"])
+        g = math.exp(question.content["target_logprob"][question.content["generator"]])
         assert answer.score == pytest.approx(1000 * g * math.log(p / 0.5))
 
 

@@ -308,3 +308,22 @@ class _Stub:
 
     def __hash__(self) -> int:
         return id(self)
+
+
+def test_contexts_before_marked_words_are_those_of_the_writer(root: Path, tmp_path: Path) -> None:
+    """The text before each word without its last space, which is the token's; a whole token is asked for."""
+    text = next(iter(sorted((root / "texts").rglob("*.txt")))).read_text(encoding="utf-8")
+    words = " ".join(text.split()[:12]).split()
+    rows = [" ".join(words[:n]) + " [" + words[n] + "]" for n in (4, 8)]
+    starts = [row.index("[") for row in rows]
+    plain = [row.replace("[", "").replace("]", "") for row in rows]
+    table = pd.DataFrame({"text": plain, "start": starts, "stop": [len(each) for each in plain]})
+    table.to_csv(tmp_path / "s.csv", index=False)
+    given = [each for each in overrides(root, tmp_path / "store") if not each.startswith(("study.path", "model"))]
+    own = [each for each in overrides(root, tmp_path / "store") if each.startswith("model")]
+    more = [f"study.path={tmp_path / 's.csv'}", "study.regions=[start,stop]", "experiment.start=regions"]
+    study = written(build(*given, *own, *more), tmp_path)
+    contexts = [str(each).strip() for each in study["context"].to_numpy()]
+    assert contexts == [each[:start].strip() for each, start in zip(plain, starts, strict=True)]
+    for each, start, target in zip(plain, starts, study["target_token"].to_numpy(), strict=True):
+        assert each[start - 1 :].startswith(str(target))

@@ -12,7 +12,7 @@ import pytest
 
 from shannon_game.experiments.first_steps import doctor as doctor_module
 from shannon_game.experiments.first_steps import machine
-from shannon_game.experiments.first_steps.machine import Finding
+from shannon_game.experiments.harness.findings import Finding
 from tests.experiments.command import environment
 
 REQUIRES = ["numpy>=1.26", "gone>=2", "old<2", "pymc>=5; extra == 'bayes'", "absent; extra == 'lm'",

@@ -75,6 +75,16 @@ def test_a_design_that_keeps_its_promise_has_to_fit_the_budget(
     assert table["recommended"].tolist() == recommended
 
 
+def test_a_first_answer_lets_the_interval_fall_with_the_root_of_the_contexts(contexts: xr.Dataset) -> None:
+    """Four times the contexts: half the width, to the last digit, as nothing is simulated again."""
+    sizes = {"games": "bets", "contexts": [20, 80], "bets": 1, "n_screen": 6, "width_nats": 50.0, "seed": 1}
+    result = design(contexts, quick=True, **sizes)
+    few, many = result.table["width"]
+    assert many == pytest.approx(few / 2)
+    assert result.table["recommended"].tolist() == [True, False]
+    assert any("leave quick out" in text for text in result.warnings)
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

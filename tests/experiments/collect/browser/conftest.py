@@ -18,7 +18,7 @@ from tests.experiments.collect.browser.people import SIZES, Person, Site, chromi
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-SMALL: dict[str, Any] = {"n_questions": 3, "training_rounds": 1, "training_tries": 2, "attention_share": 0.34}
+SMALL: dict[str, Any] = {"n_questions": 3, "training_rounds": 1, "attention_share": 0.34}
 
 
 @pytest.fixture(scope="session")

@@ -133,14 +133,16 @@ def test_keys_move_the_slider_and_the_page_says_what_it_means(
     player = person(here, "comparison", 390)
     player.to_play()
     page = player.page
-    # a slider that nobody has moved is no answer
+    # a slider that nobody has moved is no answer, and shows none
+    assert page.get_attribute("#report", "aria-valuetext") == page.locator(".live").inner_text()
+    assert "untouched" in str(page.get_attribute("#report", "class"))
     page.keyboard.press("Enter")
     assert "Please move the slider first" in page.locator(".live").inner_text()
     for keys, said in (
-        (["ArrowLeft"] * 25, "A is much more likely: 12 to 1 (92.2%)"),
-        (["Home"], "A is practically certain: 10,000 to 1 (99.99%)"),
+        (["ArrowLeft"] * 25, "A is much more likely: 92%, about 9 in 10"),
+        (["Home"], "A is practically certain: 99.99%, about 9,999 in 10,000"),
         (["0"], "A and B are equally likely"),
-        (["End", "ArrowLeft"], "B is practically certain: 9,100 to 1 (99.99%)"),
+        (["End", "ArrowLeft"], "B is practically certain: 99.99%, about 4,999 in 5,000"),
     ):
         for key in keys:
             page.keyboard.press(key)
