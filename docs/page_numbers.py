@@ -127,11 +127,18 @@ def take_effects(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def take_majority(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies of ensembles of people, and of models."""
+    people = table["n_people"].map("{:.0f}".format).replace("nan", "alone")
+    return take_rows(table.assign(n=people), ("predicts", "player", "n"), ("accuracy", "lower", "upper", "everybody"))
+
+
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "ard": take_effects,
     "human_loss": lambda table: take_rows(table, ("analysis",), HUMAN_LOSS),
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
+    "majority": take_majority,
     "mixture": lambda table: take_rows(table, ("model", "probability"), MIXTURE),
     "reading_times": lambda table: take_rows(table, ("player",), ("slope", "slope_lower", "slope_upper")),
     "reproduce": take_verdicts,
@@ -222,7 +229,7 @@ def disagreements(*, write: bool = False) -> list[str]:
 def take(name: str, folder: Path) -> None:
     """Replace an extract by that of a run, and the pages' figure of the same name by the run's."""
     status = json.loads((folder / "status.json").read_text(encoding="utf-8"))
-    if status["experiment"] != name or status["status"] != "ok":
+    if status["experiment"] != {"majority": "tvd"}.get(name, name) or status["status"] != "ok":
         raise SystemExit(f"{folder} holds a run of {status['experiment']} that is {status['status']}")
     TAKES[name](pd.read_csv(folder / "table.csv")).to_csv(RESULTS / f"{name}.csv", index=False)
     runs = pd.read_csv(RUNS, dtype=str, keep_default_na=False).set_index("name")

@@ -15,6 +15,8 @@ from shannon_game.estimators.documents.corpus import corpus_scores as corpus_sco
 from shannon_game.estimators.documents.corpus import unit_loss as unit_loss
 from shannon_game.estimators.documents.crossed_slope import CrossedSlope as CrossedSlope
 from shannon_game.estimators.documents.crossed_slope import crossed_slope as crossed_slope
+from shannon_game.estimators.documents.majority import MajorityAccuracy as MajorityAccuracy
+from shannon_game.estimators.documents.majority import majority_accuracy as majority_accuracy
 from shannon_game.estimators.documents.mixed import MixedRegression as MixedRegression
 from shannon_game.estimators.documents.mixed import mixed_regression as mixed_regression
 from shannon_game.estimators.documents.overlap import NgramOverlap as NgramOverlap

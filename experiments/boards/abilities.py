@@ -74,6 +74,9 @@ DEFINITIONS: Mapping[tuple[str, str], Definition] = {
 }
 """Ability and score -> what it is."""
 
+MAJORITIES = (1, 5, 20)
+"""Numbers of people whose most frequent word is a player, where more people answered."""
+
 
 class BesidePeopleSettings(Seeded, StoreFolder, ComparableSettings):
     models: Engines = Field(default_factory=dict)

@@ -16,10 +16,11 @@ from pydantic import BeforeValidator
 import shannon_game.experiments
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.schema import Schema, Variable
+from shannon_game.experiments.cloze.reading_words import TimesColumns, with_times
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cloze.norms import CORPORA as NORMS
 from shannon_game.experiments.studies.parsing import objects
-from shannon_game.inference.settings import Names, Settings, Text, settings_from
+from shannon_game.inference.settings import Names, Settings, Text, UserPath, settings_from
 
 Ability = Literal["next_words", "odds", "first_guesses", "reading_times"]
 KINDS_OF: Mapping[str, tuple[str, ...]] = {
@@ -59,6 +60,15 @@ class Source(Settings):
         return found
 
 
+class TimesTable(Settings):
+    """Reading times of one's own."""
+
+    path: UserPath
+    """Table with a row per time."""
+    columns: TimesColumns = TimesColumns()
+    """Names of its columns."""
+
+
 class Corpus(Source):
     """A data set, what it measures, and whose it is."""
 
@@ -68,6 +78,8 @@ class Corpus(Source):
     """What people did: next_words, odds (between two tokens), first_guesses or reading_times."""
     otherwise: Source | None = None
     """Where the same answers are, if the first loader does not find them."""
+    times: TimesTable | None = None
+    """Reading times of a study of texts."""
     licence: Text
     """Of the data."""
     citation: Text
@@ -76,7 +88,8 @@ class Corpus(Source):
     def study_of(self) -> xr.Dataset:
         """Load the study, or where it is not there the other one."""
         try:
-            return self.load()
+            found = self.load()
+            return found if self.times is None else with_times(found, self.times.path, self.times.columns)
         except InputError as missing:
             if self.otherwise is None:
                 raise
@@ -159,8 +172,8 @@ def _entry(given: Mapping[str, Any], path: Path) -> Corpus:
     data = settings.get("data") if isinstance(settings, Mapping) else None
     if its.get("study") == "norms" and data in NORMS:
         its = {"licence": NORMS[data].licence, "citation": NORMS[data].citation} | its
-    if path != _HERE and isinstance(settings, Mapping):
-        its["settings"] = _beside(settings, path.absolute().parent)
+    if path != _HERE:
+        its |= {part: _beside(its[part], path.absolute().parent) for part in ("settings", "times") if part in its}
     try:
         return settings_from(Corpus, its)
     except InputError as error:

@@ -14,6 +14,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.boards.abilities import (
+    MAJORITIES,
     AnyEngine,
     Asked,
     Measured,
@@ -21,6 +22,7 @@ from shannon_game.experiments.boards.abilities import (
     seen_in_part,
     with_people_drawn,
 )
+from shannon_game.experiments.guesses.accuracy.majority import majority_of_guesses
 from shannon_game.inference.lm.engine import open_engine
 
 
@@ -33,16 +35,15 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Ask
     document = study["item_document"].to_numpy().astype(str)
     targets = study["target_token"].to_numpy().astype(str)
     # neighbours of one text share its pass
-    items = items[np.lexsort((study["target_start"].to_numpy()[items], document[items]))]
+    items = items[np.lexsort((study["item_position"].to_numpy()[items], document[items]))]
     values: dict[str, FloatArray] = {}
     left_out, notes = {}, []
     for name in asked.stored([str(each) for each in study["model"].to_numpy()] if "model_hit" in study else []):
         values[name] = study["model_hit"].sel(model=name).to_numpy()[items][None]
-    if models:
-        contexts = guess_contexts(study)
-        pairs = [(contexts[item], str(targets[item])) for item in items]
     for name, chosen in models.items():
         try:
+            contexts = guess_contexts(study)
+            pairs = [(contexts[item], str(targets[item])) for item in items]
             answers = open_engine(name, chosen).guess_tokens(asked.work, pairs)
         except InputError as problem:
             left_out[name] = str(problem)
@@ -50,6 +51,15 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Ask
         values[name] = answers["hit"].astype(float)[None]
         if n_cut := int(answers["is_cut"].sum()):
             notes.append(seen_in_part(name, n_cut))
+    here = np.isin(response_positions(study), items)
+    for name in asked.stored([f"majority_{n}" for n in MAJORITIES[1:]]):
+        try:
+            found = majority_of_guesses(study, here, [int(name.removeprefix("majority_"))], seed=asked.settings.seed)
+        except InputError:
+            continue  # too few people guessed at one place
+        if found is not None:
+            share = dict(zip(found.context.tolist(), found.by_context[0], strict=True))
+            values[name] = np.array([[share.get(item, np.nan) for item in items.tolist()]])
     place = {item: at for at, item in enumerate(items.tolist())}
     asked_at = response_positions(study)
     answered = np.flatnonzero(np.isin(asked_at, items))

@@ -14,7 +14,7 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze.distributions import Ints, sums_by_context
 from shannon_game.estimators.cloze.study import model_names
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import AnyEngine, Asked, Measured, UnitScores
+from shannon_game.experiments.boards.abilities import MAJORITIES, AnyEngine, Asked, Measured, UnitScores
 from shannon_game.experiments.cloze.live_words import lost_spellings, spellings, usable_contexts
 from shannon_game.experiments.cloze.settings import groups_of
 from shannon_game.experiments.harness.settings import rng_for
@@ -83,6 +83,10 @@ def next_words(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked)
             left_out[name] = str(error)
         else:
             left_out[name] = "cross_entropy, exact_tvd: samples have no probabilities"
+    half = people.halves.second.sum(axis=1).mean() / len(people.item)
+    for name in asked.stored([f"majority_{n}" for n in MAJORITIES if n < half]):
+        rng = rng_for(asked.settings.seed, name)
+        values[name] = {"modal_word": majority_scores(people.halves, int(name.removeprefix("majority_")), rng)}
     return Measured(_scores(people, values), left_out, tuple(notes))
 
 
@@ -157,6 +161,19 @@ def sampled_scores(people: People, name: str, rng: np.random.Generator) -> dict[
     for score, values in some.items():
         found[score][:, have] = values
     return found
+
+
+def majority_scores(halves: cloze.SplitHalves, n: int, rng: np.random.Generator) -> FloatArray:
+    """Score the modal word of n people of the other half, (split, context); NaN where it has fewer."""
+    context, drawn = halves.counts.context, np.zeros_like(halves.second)
+    for split, count in enumerate(halves.second):
+        answers = np.repeat(np.arange(len(count)), count)
+        order = np.lexsort((rng.random(len(answers)), context[answers]))
+        own = context[answers[order]]
+        taken = answers[order][np.arange(len(own)) - np.searchsorted(own, own) < n]
+        drawn[split] = np.bincount(taken, minlength=len(count))
+    size = sums_by_context(context, halves.second, halves.counts.n_contexts)
+    return np.where(size >= n, cloze.modal_scores(halves, drawn), np.nan)
 
 
 def _at(halves: cloze.SplitHalves, contexts: NDArray[np.intp]) -> cloze.SplitHalves:

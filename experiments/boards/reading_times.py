@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import xarray as xr
 
+from shannon_game.estimators.documents import ReadingGain
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.boards.abilities import AnyEngine, Asked, Measured, UnitScores
 from shannon_game.experiments.cloze.reading_gain import reading_gain
 from shannon_game.experiments.documents.surprisal import surprisal
+
+_LEAST = 0.5
+"""Words that a model needs a surprisal of, as a share of those that the best has."""
 
 
 def reading_times(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
     """Score models' surprisal on all words of the texts; where readers are told apart, beside half of them."""
     if not models:
         raise InputError("needs a model that runs, and none is named", source=f"study {study.attrs.get('name')!r}")
-    settings = asked.settings
-    words = surprisal(study, models=dict(models), store=settings.store, seed=settings.seed).tables["words"]
-    frames = {str(name): rows for name, rows in words.groupby("model", sort=False)}
-    found = reading_gain(study, frames, seed=settings.seed, probability=settings.interval)
-    gains = found if isinstance(found, dict) else dict.fromkeys(frames, found)
+    settings, left_out, frames = asked.settings, {}, {}
+    for name, chosen in models.items():
+        try:
+            found = surprisal(study, models={name: chosen}, store=settings.store, seed=settings.seed)
+        except InputError as problem:
+            left_out[name] = str(problem)
+        else:
+            frames[name] = found.tables["words"]
+    known = {name: int(words["surprisal_nats"].notna().sum()) for name, words in frames.items()}
+    for name, n in known.items():
+        # all models have the same words: one that knows few would take them from the others
+        if n < _LEAST * max(known.values()) or n == 0:
+            left_out[name] = f"has a surprisal of {n:,} of {len(frames.pop(name)):,} words"
+    if not frames:
+        raise InputError("; ".join(f"{name}: {why}" for name, why in left_out.items()))
+    gains = cast(
+        "dict[str, ReadingGain]", reading_gain(study, frames, seed=settings.seed, probability=settings.interval)
+    )
     one = next(iter(gains.values()))
     # texts count by their words
     weight = one.words_by_text / one.words_by_text.mean()
-    known = bool(np.isfinite(one.ceilings_by_text).all())
-    notes = [] if known else ["times are means over readers, so that nobody is a ceiling"]
+    has_ceiling = bool(np.isfinite(one.ceilings_by_text).all())
+    notes = [] if has_ceiling else ["times are means over readers, so that nobody is a ceiling"]
     if "reading_unigram_nats" not in study:
         notes.append("frequency is counted in its own texts, under which surprisal gains up to three times as much")
     scores = UnitScores(
@@ -34,7 +52,7 @@ def reading_times(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Ask
         {name: (its.gains_by_text * weight)[None] for name, its in gains.items()},
         unit=one.texts.astype(str),
         group=one.texts.astype(str),
-        floor=np.zeros((1, one.texts.size)) if known else None,
-        ceiling=(one.ceilings_by_text * weight)[None] if known else None,
+        floor=np.zeros((1, one.texts.size)) if has_ceiling else None,
+        ceiling=(one.ceilings_by_text * weight)[None] if has_ceiling else None,
     )
-    return Measured((scores,), {}, tuple(notes))
+    return Measured((scores,), left_out, tuple(notes))

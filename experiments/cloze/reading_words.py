@@ -205,6 +205,22 @@ def table_times(
     return rows, values, tuple(f"{note.text}: {note.count:,}" if note.count else note.text for note in table.notes)
 
 
+_READING = {
+    "text": "reading_text",
+    "number": "reading_word_num",
+    "word": "reading_word",
+    "time": "reading_ms",
+    "reader": "reading_participant",
+}
+"""Columns of times -> variables of a study."""
+
+
+def with_times(study: xr.Dataset, path: Path, columns: TimesColumns) -> xr.Dataset:
+    """Study with the times of a table, as those of norms stand in theirs."""
+    rows, _, _ = table_times(path, columns, ())
+    return study.assign({_READING[str(name)]: ("reading", values.to_numpy()) for name, values in rows.items()})
+
+
 def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Rows of times that came with a study of public norms."""
     if "reading_ms" not in study:
@@ -214,8 +230,7 @@ def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str,
         at = int(np.argmax(low))
         problem = f"is {study['reading_ms'].to_numpy()[at]:g} at reading {at}, should be 0 or more"
         raise InputError(problem, source="study", field="reading_ms")
-    names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
-    there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
+    there = {name: study[of].to_numpy() for name, of in _READING.items() if of in study}
     rows = pd.DataFrame(there)
     return rows, pd.DataFrame(index=rows.index), ()
 

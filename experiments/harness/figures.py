@@ -92,7 +92,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def player_label(player: str) -> str:
     """Name of a player as a reader of a paper expects it."""
-    return _LABELS.get(player, player)
+    return _LABELS.get(player, player.replace("majority_", "people, majority of "))
 
 
 def player_colours(players: Sequence[str]) -> dict[str, str]:

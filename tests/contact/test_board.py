@@ -72,6 +72,30 @@ def test_a_corpus_of_ones_own_is_one_file_and_what_is_missing_is_said(home: Path
         sg.beside_people(corpora=["gone.yaml"], models=ngrams(1))
 
 
+def test_reading_times_of_ones_own_are_a_table_beside_the_texts(home: Path) -> None:
+    rng = np.random.default_rng(0)
+    texts = {f"t{at}": " ".join(rng.choice(list(WORDS[0] + WORDS[1] + CONTEXTS[:1]), 12)).split() for at in range(5)}
+    pd.DataFrame({"id": list(texts), "text": map(" ".join, texts.values())}).to_csv("texts.csv", index=False)
+    rows = [
+        (f"s{s}", t, n, rng.normal(300, 30))
+        for s in range(6)
+        for t, own in texts.items()
+        for n in range(1, len(own) + 1)
+    ]
+    pd.DataFrame(rows, columns=["subject", "text", "place", "rt"]).to_csv("spr.csv", index=False)
+    entry = YAML.replace("next_words", "reading_times").replace("cloze_table", "texts")
+    entry = entry.replace(
+        entry[entry.index("settings") : entry.index("licence")], "settings: {path: texts.csv, id_field: id}\n"
+    )
+    entry += "times: {path: spr.csv, columns: {participant: subject, text_id: text, word_num: place, time: rt}}\n"
+    (home / "mine.yaml").write_text(entry, encoding="utf-8")
+    result = sg.beside_people(corpora=["mine.yaml"], models=ngrams(1), n_replicates=20)
+    assert set(result.table["score"]) == {"gain"}
+    (home / "mine.yaml").write_text(entry.replace("time: rt", "time: ms"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"spr.csv"):
+        sg.beside_people(corpora=["mine.yaml"], models=ngrams(1), n_replicates=20)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -114,7 +138,12 @@ def test_cards_of_several_machines_are_one_board(home: Path) -> None:
     pair = made.differences.set_index("score").loc["cross_entropy"]
     shares = made.table[made.table["score"] == "cross_entropy"].set_index("model")["share"]
     assert pair["difference"] == pytest.approx(shares[pair["model"]] - shares[pair["minus"]])
-    assert set(made.table[made.table["score"] == "modal_word"]["model"]) == {"human", "1-gram"}
+    assert set(made.table[made.table["score"] == "modal_word"]["model"]) == {
+        "human",
+        "1-gram",
+        "majority_1",
+        "majority_5",
+    }
     assert any("made with version 0.0.1" in text for text in made.notes)
     assert any("defined otherwise here: next_words/modal_word" in text for text in made.notes)
     card["settings"]["interval"] = 0.5
@@ -141,7 +170,7 @@ def test_cards_of_several_machines_are_one_board(home: Path) -> None:
         (lambda card: json.dumps(card | {"seconds": "long"}), r"c.json, seconds: is 'long', should be a number"),
         (
             lambda card: json.dumps(card | {"scores": [{"ability": "odds"}]}),
-            r"c.json, scores\[0\]\.corpus: has no value yet",
+            r"c.json, scores\[0\]\.corpus, .*: have no value yet",
         ),
     ],
 )

@@ -25,6 +25,7 @@ from shannon_game.experiments.cloze.tvd.figures import (
     reliability_figure,
     tvd_figure,
 )
+from shannon_game.experiments.cloze.tvd.majority import majorities
 from shannon_game.experiments.cloze.tvd.meaning import meaning_columns
 from shannon_game.experiments.cloze.tvd.results import GOLD, PlayerTvd, TvdRow, model_tvd, oracle_tvd
 from shannon_game.experiments.cloze.tvd.sample_size import sizes_compared
@@ -48,8 +49,8 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     One row per player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
     context (:func:`shannon_game.estimators.cloze.cloze_items`) and, where the study names them, one row a
     participant (:func:`shannon_game.estimators.cloze.cloze_participants`). With ``models`` a row per live model, by
-    its exact probabilities; with ``n`` a row per model and number of its samples; with ``item`` a row per word of these
-    contexts.
+    its exact probabilities; with ``n`` a row per model and number of its samples; with ``ensemble`` a row per number of
+    people who guess together; with ``item`` a row per word of these contexts.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     0          5  0.61     0.43
     1         20  0.48     0.43
     """
-    given = [name for name in ("models", "n", "item") if getattr(settings, name)]
+    given = [name for name in ("models", "n", "ensemble", "item") if getattr(settings, name)]
     if len(given) > 1:
         raise InputError(f"are {' and '.join(given)}; tvd takes one of them at a time", field="settings")
     if settings.models:
@@ -77,6 +78,9 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         words = words_of(settings, study, chosen_models(settings, study, needed=False))
         shown = contexts_shown(study, words, settings.item, settings.n_words)
         return replace(shown, warnings=answer_warnings(words))
+    if settings.ensemble is not None:
+        doubts = answer_warnings(words_of(settings, study, []))
+        return replace(majorities(study, settings, settings.ensemble), warnings=doubts)
     if settings.n is not None:
         doubts = answer_warnings(words_of(settings, study, []))
         return replace(sizes_compared(study, settings, settings.n), warnings=doubts)

@@ -25,6 +25,8 @@ class BayesianTvdSettings(Settings):
 
 
 class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
+    """Settings of :func:`~shannon_game.experiments.cloze.tvd.experiment.tvd`; one of its ways at most."""
+
     models: Engines = Field(default_factory=dict)
     """Take the exact probabilities of these live models instead of stored words; on the command line model=[smollm2]
     (extra lm)."""
@@ -34,6 +36,9 @@ class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
     """Compare these numbers of a model's samples, such as [10,20,40,100], with all of them."""
     n_repeats: Count = 5
     """Draws of each of these sizes."""
+    ensemble: Counts | None = None
+    """Score the most frequent word of so many people, such as [1,5,20], and of everybody: how often it is the word of
+    the text, and another person's answer."""
     item: Annotated[Names, Field(min_length=1)] | None = None
     """Show the words of these contexts: the study's own ids, "TEXT:WORD", "TEXT" for every context of a text, a list of
     them, or disputed for the three on which people disagree most."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,11 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import PracticeCurve, participant_accuracy, pooled_accuracy, practice_curve
 from shannon_game.estimators.guesses.accuracy import enough_answers
 from shannon_game.estimators.guesses.tables import guess_items
-from shannon_game.estimators.layout import response_positions
+from shannon_game.estimators.layout import HUMAN, response_positions
+from shannon_game.experiments.documents.majority import majority_figure, majority_text
 from shannon_game.experiments.guesses.accuracy.figures import accuracy_figure, participants_figure, practice_figure
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
+from shannon_game.experiments.guesses.accuracy.majority import majority_table
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.guesses.accuracy.summary import people_table, summary
@@ -39,9 +42,9 @@ if TYPE_CHECKING:
 
 
 class AccuracyRow(column.Row, last=ConvergenceRow):
-    """Some people, one of them, a model, or a quantity of the posterior."""
+    """Some people, an ensemble of them, one of them, a model, or a quantity of the posterior."""
 
-    kind: str = column.key("pooled, posterior, model or participant")
+    kind: str = column.key("pooled, majority, posterior, model or participant")
     name: str = column.key("who, or what")
     label: str = column.detail("name in figures")
     tokens: str = column.key("which tokens were guessed")
@@ -107,7 +110,9 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
 
         kind = _posterior_tokens(settings, guesses)
         found = fit_posterior(settings, study, guesses.of[kind], models[kind])
-    table = _table(settings, study, guesses, models, found)
+    majorities = {kind: majority_table(study, settings, mask) for kind, mask in guesses.of.items()}
+    together = next((each for each in majorities.values() if len(each)), None)
+    table = _table(settings, study, guesses, models, found, majorities)
     dataset = _dataset(table, curve, found)
     people = people_table(
         guesses.correct, guesses.participant, guesses.of, models, min_answers=settings.min_answers,
@@ -116,6 +121,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     name, interval = str(study.attrs["name"]), settings.interval
     figures = {"accuracy": accuracy_figure(table, name, min_answers=settings.min_answers, interval=interval)}
     figures |= {"participants": participants_figure(table, name, interval=interval)} if found is not None else {}
+    figures |= {} if together is None else {"majority": majority_figure(together, name, interval=interval)}
     figures["practice"] = practice_figure(dataset, name, interval=interval)
     verdict = {} if found is None else {"accuracy": found.convergence}
     return ExperimentResult(
@@ -123,7 +129,9 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
         dataset=dataset,
         tables={"items": guess_items(study), "people": people},
         figures=figures,
-        text="\n\n".join([summary(table, dataset, settings), *played]),
+        text="\n\n".join(
+            [summary(table, dataset, settings), *([] if together is None else [majority_text(together)]), *played]
+        ),
         warnings=unconverged(verdict),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
@@ -163,16 +171,22 @@ def _practice(settings: AccuracySettings, guesses: _Guesses) -> PracticeCurve:
     )
 
 
-def _table(
+def _table(  # noqa: PLR0917
     settings: AccuracySettings,
     study: xr.Dataset,
     guesses: _Guesses,
     models: dict[str, list[LanguageModel]],
     fit: Posterior | None,
+    majorities: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for kind, mask in guesses.of.items():
         rows += _pooled(settings, study, guesses, kind, mask)
+        for row in records(majorities[kind][majorities[kind]["player"] == HUMAN]):
+            n = row["n_people"]
+            rows.append(
+                {**row, "kind": "majority", "name": f"majority of {n:.4g}", "tokens": kind, "n_participants": n}
+            )
     rows += [] if fit is None else fit.rows
     for kind, mask in guesses.of.items():
         beats = fit.beats if fit is not None and kind == fit.tokens else {}

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from shannon_game.experiments.harness.text_models import TextSettings
-from shannon_game.inference.settings import Count, Names, Probability, numbers_of
+from shannon_game.inference.settings import Count, Counts, Names, Probability, numbers_of
 from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 
 
@@ -21,6 +21,9 @@ class AccuracySettings(PosteriorSettings, TextSettings):
     """Probability inside every interval."""
     n_replicates: Count = 2000
     """Replicates of the bootstrap over participants and documents."""
+    ensemble: Counts | None = None
+    """Numbers of people whose most frequent guess is scored, such as [1,5,20], in contexts where so many guessed; null
+    takes 1, 3, 5, 10, 20, 50 and 100 as far as half of the contexts with several people have them."""
     practice_starts: tuple[Annotated[int, Field(ge=0)], ...] = (0, 10, 30, 100, 300, 1000)
     """First numbers of earlier guesses of the bins of the practice curve."""
     posterior: bool = True

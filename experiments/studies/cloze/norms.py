@@ -286,7 +286,8 @@ def _peelle(source: _Source) -> xr.Dataset:
         for answer, its in zip(wide.loc[at, said], wide.loc[at, share], strict=True)
         if answer
     ]
-    return cloze_study(pd.DataFrame(rows), name=source.name)
+    source.notes.append(Note("proportions to two decimals, read as those of 100 answers; the authors have 100 or more"))
+    return cloze_study(pd.DataFrame(rows), name=source.name, n_answers=100)
 
 
 def _devarda(source: _Source) -> xr.Dataset:

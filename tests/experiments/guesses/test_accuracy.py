@@ -84,7 +84,7 @@ def test_without_a_posterior_only_shares_are_counted(root: Path) -> None:
     models = table[table["kind"] == "model"].set_index("name")
     assert models["tokens"].to_dict() == {"davinci": "visible", "ada": "visible", "fairseq-125m": "word"}
     assert (models["upper"] - models["lower"]).between(0.045, 0.055).all()
-    assert set(result.figures) == {"accuracy", "practice"}
+    assert set(result.figures) == {"accuracy", "majority", "practice"}
     assert result.on_screen is not None
     assert "participant" not in set(result.on_screen["kind"])
 
