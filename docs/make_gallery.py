@@ -127,8 +127,8 @@ def spoken(run: Mapping[str, str]) -> str:
 
 def section(entry: Entry, run: Mapping[str, str]) -> str:
     """Write an entry's section."""
-    lines, line = [], "python -m experiments.run"
-    for word in shlex.split(entry.command):
+    lines, line = [], "shannon-game"
+    for word in (text.removeprefix("+exp=") for text in shlex.split(entry.command)):
         shown = word if re.fullmatch(r"[\w+=./,:\[\]@-]+", word) else shlex.quote(word)
         if len(line) + 1 + len(shown) > COLUMNS:
             lines.append(f"{line} \\")

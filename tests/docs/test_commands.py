@@ -9,8 +9,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.docs.pages import WRITTEN, check_settings, name_of
+from tests.experiments.command import ROOT
 
-RUN = "python -m experiments.run "
+EXPERIMENTS = {path.stem for path in (ROOT / "conf/exp").glob("*.yaml")}
+RUN = re.compile(r"(?:^|\s)(?:python -m experiments\.run|shannon-game) ")
 
 
 def commands(text: str) -> list[tuple[str, ...]]:
@@ -22,7 +24,12 @@ def commands(text: str) -> list[tuple[str, ...]]:
         # columns that a page reads from a file
         lines = re.sub(r"\$\(.*?\)", "{response: a, context: b}", token.content.replace("\\\n", " ")).splitlines()
         for line in lines:
-            words = shlex.split(line.partition(RUN)[2], comments=True)
+            run = RUN.search(line)
+            words = shlex.split(line[run.end() :], comments=True) if run else []
+            words = [f"+exp={word}" if word in EXPERIMENTS else word for word in words]
+            if not any(word.startswith("+exp=") for word in words):
+                # doctor, answers, the name of a folder
+                continue
             own = {"--help", "--config-dir"} & set(words) or any("=my_" in word for word in words)
             if words and not own and "$S" not in words:
                 swept = "-m" in words

@@ -33,8 +33,8 @@ for code in json.load(sys.stdin):
 
 def commands(models: str, *more: str) -> list[list[str]]:
     """Arguments of the page's commands, with other models in place of SmolLM2."""
-    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("python -m ")]
-    found = [shlex.split(line.removeprefix("python -m experiments.run ")) for line in lines]
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("shannon-game ")]
+    found = [shlex.split(line.removeprefix("shannon-game ")) for line in lines]
     swapped = [[models if word.startswith("model=") else word for word in words] for words in found]
     return [[*words, "output.dpi=40", "output.print=false", *more] for words in swapped]
 

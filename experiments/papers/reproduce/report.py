@@ -189,7 +189,7 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
             "part": f"`{name}`",
             "state": outcome.state + (", did not converge" if outcome.gate_failed else ""),
             "seconds": "" if np.isnan(outcome.seconds) else f"{outcome.seconds:.1f}",
-            "command": f"`python -m experiments.run {shlex.join(outcome.planned.overrides)}`",
+            "command": f"`shannon-game {shlex.join(outcome.planned.overrides)}`",
         }
         for name, outcome in outcomes.items()
     ]
