@@ -247,6 +247,12 @@ class AnswerStore:
         return Ledger(int(count), sums["unsure"][0], sums["paid"][1], sums["unsure"][1], int(n_apart))
 
 
+def cost_said(path: Path) -> str:
+    """Say what a store has cost so far, for a report."""
+    with AnswerStore(path) as answers:
+        return answers.ledger().said(path)
+
+
 def _sum(answer: str) -> str:
     return hashlib.sha256(answer.encode()).hexdigest()
 
