@@ -17,14 +17,11 @@ from shannon_game.experiments.cloze.settings import ComparableSettings
 from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.text_models import AnyModel, EndpointModels, EndpointSettings
-from shannon_game.inference.api.client import NoAnswerError
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.store import BudgetSpentError
+from shannon_game.inference.api.store import NoAnswerError
 from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Names, Probability
 
-STOPS = (BudgetSpentError, NoAnswerError)
-"""What ends a run, which goes on later: no reason to leave a score out."""
 _T = TypeVar("_T")
 
 
@@ -159,7 +156,7 @@ def of_each(models: Mapping[str, AnyModel], ask: Callable[[str, AnyModel], _T]) 
     for name, chosen in models.items():
         try:
             found[name] = ask(name, chosen)
-        except STOPS:
+        except NoAnswerError:
             raise
         except InputError as error:
             # addresses are no part of a card

@@ -21,7 +21,6 @@ from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.boards.abilities import (
     DEFINITIONS,
-    STOPS,
     Ability,
     Asked,
     BesidePeopleSettings,
@@ -45,7 +44,7 @@ from shannon_game.experiments.harness.result import Experiment, ExperimentResult
 from shannon_game.experiments.harness.text_models import AnyModel
 from shannon_game.inference.api.keys import key_of
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.store import cost_said
+from shannon_game.inference.api.store import AnswerStore, NoAnswerError
 from shannon_game.inference.lm.engine import engine_class
 from shannon_game.inference.progress import stage
 
@@ -98,7 +97,7 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
             started = time.monotonic()
             try:
                 measured = _measure(corpus, settings, asked)
-            except STOPS:
+            except NoAnswerError:
                 raise
             except InputError as problem:
                 left_out.append(LeftOut(corpus=corpus.name, ability=corpus.ability, why=str(problem)))
@@ -109,6 +108,10 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
         show(len(entries))
     if not found:
         raise InputError(f"none of the data sets is there: {left_out[0].corpus}: {left_out[0].why}", source="corpora")
+    costs = ""
+    if endpoints:
+        with AnswerStore(settings.api_store) as answers:
+            costs = f" {answers.ledger().said(settings.api_store)}"
     cards = list(_cards(found, left_out, settings))
     table, _ = rows_of_cards(cards)
     differences = differences_of(cards, level=settings.interval)
@@ -117,7 +120,7 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
         dataset=xr.Dataset(BoardRow.variables(table, "row"), attrs={"corpora": [each.name for each in entries]}),
         tables={"differences": differences} if len(differences) else {},
         figures={"board": board_figure(table)},
-        text=_summary(table, left_out) + (f" {cost_said(asked.work.answers)}" if endpoints else ""),
+        text=_summary(table, left_out) + costs,
         warnings=(
             *(f"left out: {each.corpus} ({each.ability}): {each.why}" for each in left_out),
             *_left_out_players(found, settings),

@@ -47,10 +47,7 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Aske
         return open_engine(name, chosen).guess_tokens(asked.work, pairs)
 
     answers, left_out = of_each(models, guessed_by)
-    for name, its in answers.items():
-        values[name] = its["hit"].astype(float)[None]
-        if lost := int(np.isnan(values[name]).sum()):
-            left_out[name] = f"{lost:,} of {len(items):,} guesses: their answers cannot be used"
+    values |= {name: its["hit"].astype(float)[None] for name, its in answers.items()}
     cut = {name: int(its["is_cut"].sum()) for name, its in answers.items()}
     notes = [seen_in_part(name, n) for name, n in cut.items() if n]
     here = np.isin(response_positions(study), items)

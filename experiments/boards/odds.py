@@ -49,7 +49,9 @@ def odds(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Asked) -> Mea
     for name, (ratio, nats, _) in live.items():
         ratios[name], surprisal[name] = ratio, nats
         if lost := np.unique(pairs.item[np.isnan(ratio)]).size:
-            left_out[name] = f"{lost:,} of {len(items):,} questions: no token begins where a string does"
+            left_out[name] = (
+                f"{n:,} of {len(items):,} questions: a string begins within a token, or has no usable answer"
+            )
     pairs = replace(pairs, models=(*ratios, _EVEN), model_log_ratio=np.stack([*ratios.values(), pairs.report * 0]))
     item = np.unique(pairs.item, return_inverse=True)[1]
     control = np.bincount(item, weights=pairs.control_logprob) / np.bincount(item)

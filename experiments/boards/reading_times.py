@@ -26,11 +26,12 @@ def reading_times(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Aske
         raise InputError("needs a model that runs, and none is named", source=f"study {study.attrs.get('name')!r}")
     settings = asked.settings
     how = {"store": settings.store, "api_store": settings.api_store, "seed": settings.seed}
-
-    sums: list[str] = []
+    sums, notes = list[str](), list[str]()
 
     def words_of(name: str, chosen: AnyModel) -> pd.DataFrame:
-        words = surprisal(study, models={name: chosen}, **how).tables["words"]
+        found = surprisal(study, models={name: chosen}, **how)
+        notes.extend(found.warnings)
+        words = found.tables["words"]
         known = words[["surprisal_nats", "sum_bits"]].notna().sum()
         if known["surprisal_nats"] >= _LEAST * known["sum_bits"]:
             return words
@@ -38,9 +39,7 @@ def reading_times(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Aske
         return words.assign(surprisal_nats=words["sum_bits"] * np.log(2))
 
     frames, left_out = of_each(models, words_of)
-    left_out |= dict.fromkeys(
-        sums, "ends of words: it does not tell how probable they are, and surprisal is of tokens alone"
-    )
+    left_out |= dict.fromkeys(sums, "ends of words, whose probabilities it does not give: surprisal is of its tokens")
     known = {name: int(words["surprisal_nats"].notna().sum()) for name, words in frames.items()}
     for name, n in known.items():
         # all models have the same words: one that knows few would take them from the others
@@ -55,7 +54,7 @@ def reading_times(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Aske
     # texts count by their words
     weight = one.words_by_text / one.words_by_text.mean()
     has_ceiling = bool(np.isfinite(one.ceilings_by_text).all())
-    notes = [] if has_ceiling else ["times are means over readers, so that nobody is a ceiling"]
+    notes += [] if has_ceiling else ["times are means over readers, so that nobody is a ceiling"]
     if "reading_unigram_nats" not in study:
         notes.append("frequency is counted in its own texts, under which surprisal gains up to three times as much")
     scores = UnitScores(

@@ -24,7 +24,7 @@ from shannon_game.inference.api.calls import (
 from shannon_game.inference.api.connection import TryAgainError, body_of, connection, seconds_of, waits
 from shannon_game.inference.api.keys import holds_key, key_of
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.store import AnswerStore
+from shannon_game.inference.api.store import AnswerStore, NoAnswerError
 
 if TYPE_CHECKING:
     import httpx
@@ -52,10 +52,6 @@ Found = TypeVar("Found")
 
 class StoppedError(Exception):
     """The client was told to stop before the call was sent."""
-
-
-class NoAnswerError(InputError):
-    """The endpoint does not answer now, and may later: the same command goes on."""
 
 
 class UnusableCallError(InputError):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.api.calls import Position, build_call, positions_of, scoring_call
-from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
+from shannon_game.inference.api.calls import scoring_call
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, chat_call, read_answer
 from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.echo import TextTokens, text_tokens
 from shannon_game.inference.api.stopping import ask_each
 from shannon_game.inference.api.store import Ledger
-from shannon_game.inference.lm.engine import EngineBase, Floats, OptionLogProbs, Rows, Strings, TextAnswers
+from shannon_game.inference.lm.engine import EngineBase, Floats, OptionLogProbs, Strings, TextAnswers
 from shannon_game.inference.lm.scored import Scored, Scoring, scores_of, units_of
 from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.progress import stage
@@ -62,8 +61,8 @@ class Endpoint(EngineBase):
         )
 
     def _echoed(self, work: Work, texts: Sequence[str], what: str) -> tuple[list[_Echo], Ledger]:
+        calls = [scoring_call(self.settings, text) for text in texts]
         with stage(f"{what} under {self.name}", announced=True) as show:
-            calls = [scoring_call(self.settings, text) for text in texts]
             read = partial(text_tokens, bos=self.settings.bos)
             return ask_each(calls, self.settings, work.answers, read, progress=show)
 
@@ -76,21 +75,6 @@ class Endpoint(EngineBase):
             problem = "gives no context a token that ends where the context does"
             raise next((its for its in found if isinstance(its, InputError)), InputError(problem))
         return np.split(np.array(values), np.cumsum([len(some) for some in strings])[:-1]), 0
-
-    def guess_tokens(self, work: Work, asked: Sequence[tuple[str, str]]) -> Rows:
-        """Guess the next token of contexts by the most probable tokens; ``hit`` is NaN where an answer is no use."""
-        if self.settings.kind != "completions":
-            raise InputError("is 'chat', which answers a text; kind=completions goes on with it", field="kind")
-        how: dict[str, Any] = {"messages": [], "temperature": 0.0, "ranked": True}
-        with stage(f"guesses under {self.name}", announced=True) as show:
-            calls = [
-                # a token has a byte or more
-                build_call(self.settings, prompt=self.settings.bos + context, max_tokens=len(target.encode()), **how)
-                for context, target in asked
-            ]
-            found, _ = ask_each(calls, self.settings, work.answers, positions_of, progress=show)
-        hit = [_hits(its, target) for its, (_, target) in zip(found, asked, strict=True)]
-        return {"hit": np.array(hit), "is_cut": np.zeros(len(hit), dtype=bool)}
 
     def answers(
         self, work: Work, questions: Sequence[Question], *, max_tokens: int, temperature: float, seed: int
@@ -120,8 +104,9 @@ class Endpoint(EngineBase):
         return OptionLogProbs(np.array([_listed(its, values) for its in given]).reshape(-1, len(values)), said)
 
     def _asked(self, work: Work, questions: list[ChatQuestion]) -> tuple[_Answers, str]:
+        calls = [chat_call(self.settings, question) for question in questions]
         with stage(f"{self.name} answers", announced=True) as show:
-            found, ledger = ask_questions(questions, self.settings, work.answers, progress=show)
+            found, ledger = ask_each(calls, self.settings, work.answers, read_answer, progress=show)
         return found, ledger.said(work.answers)
 
 
@@ -131,14 +116,6 @@ def _after(context: str, its: _Echo) -> float:
     if not isinstance(its, TextTokens) or start not in its.place[:-1]:
         return np.nan
     return sum(its.logprob[its.place.index(start) :])
-
-
-def _hits(its: list[Position] | UnusableCallError, target: str) -> float:
-    """Whether tokens, joined up to the length of the target, are the target."""
-    if isinstance(its, UnusableCallError):
-        return np.nan
-    texts = accumulate(position.sampled for position in its)
-    return float(next((text for text in texts if len(text) >= len(target)), "") == target)
 
 
 def _listed(answer: ChatAnswer | UnusableCallError, options: Sequence[str]) -> NDArray[np.float64]:

@@ -39,7 +39,11 @@ _TABLES = (
 )
 
 
-class BudgetSpentError(InputError):
+class NoAnswerError(InputError):
+    """The endpoint does not answer now, and may later: the same command goes on."""
+
+
+class BudgetSpentError(NoAnswerError):
     """The next call could bring the cost above the budget; everything that was paid for is in the store."""
 
 
@@ -245,12 +249,6 @@ class AnswerStore:
         ):
             sums[state] = (int(number), float(usd))
         return Ledger(int(count), sums["unsure"][0], sums["paid"][1], sums["unsure"][1], int(n_apart))
-
-
-def cost_said(path: Path) -> str:
-    """Say what a store has cost so far, for a report."""
-    with AnswerStore(path) as answers:
-        return answers.ledger().said(path)
 
 
 def _sum(answer: str) -> str:
