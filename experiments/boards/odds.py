@@ -48,7 +48,7 @@ def odds(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Asked) -> Mea
     notes = [seen_in_part(name, n_cut) for name, (_, _, n_cut) in live.items() if n_cut]
     for name, (ratio, nats, _) in live.items():
         ratios[name], surprisal[name] = ratio, nats
-        if lost := np.unique(pairs.item[np.isnan(ratio)]).size:
+        if n := np.unique(pairs.item[np.isnan(ratio)]).size:
             left_out[name] = (
                 f"{n:,} of {len(items):,} questions: a string begins within a token, or has no usable answer"
             )
