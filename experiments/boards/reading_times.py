@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ def reading_times(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Aske
     if not models:
         raise InputError("needs a model that runs, and none is named", source=f"study {study.attrs.get('name')!r}")
     settings = asked.settings
-    how = {"store": settings.store, "api_store": settings.api_store, "seed": settings.seed}
+    how: dict[str, Any] = {"store": settings.store, "api_store": settings.api_store, "seed": settings.seed}
     sums, notes = list[str](), list[str]()
 
     def words_of(name: str, chosen: AnyModel) -> pd.DataFrame:

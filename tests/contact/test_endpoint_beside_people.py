@@ -123,7 +123,7 @@ def left_out(result: Any, name: str = "api") -> dict[str, str]:
 
 
 @pytest.mark.torch
-def test_a_model_has_the_scores_that_it_has_behind_an_endpoint(home: Path) -> None:
+def test_a_model_has_the_scores_that_it_has_behind_an_endpoint(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     from shannon_game.inference import lm
     from tests.inference.api.model_server import ModelEndpoint
@@ -146,15 +146,13 @@ def test_a_model_has_the_scores_that_it_has_behind_an_endpoint(home: Path) -> No
         def score(self, texts: list[str]) -> list[Any]:
             return [row["logprob"] for row in local.score(texts)]
 
+    # the bos is ours
+    monkeypatch.setattr(ModelEndpoint, "start", "")
     with serving(ModelEndpoint(tiny_models.load(home / "e", bos=tiny_models.END))) as served:
         its = behind(served, bos=tiny_models.END)
-        ModelEndpoint.start, start = "", ModelEndpoint.start  # the bos is ours
-        try:
-            result = asked(ALL, api=its, here=here, sums=Sums())
-            n_requests = served.n_requests
-            again = asked(ALL, api=its)
-        finally:
-            ModelEndpoint.start = start
+        result = asked(ALL, api=its, here=here, sums=Sums())
+        n_requests = served.n_requests
+        again = asked(ALL, api=its)
     assert n_requests == served.n_requests > 0
     value = result.table.set_index(["score", "model"])["value"]
     assert value["gain", "api"] == pytest.approx(value["gain", "sums"], abs=1e-4)
