@@ -299,8 +299,8 @@ def _summary(
         )
     lines += [
         f"- **{name}**, {length} tokens: the growing window has a score {by_score.mean:+.4f} "
-        f"{normal_interval(by_score.mean, by_score.se, 4)} above that of the sliding one, and log-probability {by_loss.mean:+.3f} nats "
-        f"{normal_interval(by_loss.mean, by_loss.se, 3)} higher."
+        f"{normal_interval(by_score.mean, by_score.se, 4)} above that of the sliding one, and log-probability "
+        f"{by_loss.mean:+.3f} nats {normal_interval(by_loss.mean, by_loss.se, 3)} higher."
         for name, length, by_score, by_loss in differences
     ]
     first = table.iloc[0]
