@@ -233,10 +233,12 @@ def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = 
         return unknown_choice("setting", name, owner.model_fields, source=place.rstrip(".") or None)
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
-        # a check of several fields names its own
-        start = f"{place}." if path else before
-        own = ", ".join(f"{start}{name}" for name in str(cause.field).split(", ")) if cause.field else place or None
-        told = InputError(cause.problem, source=cause.source, field=own)
+        # a check of several fields names its own, as field or as source
+        start, source, names = f"{place}." if path else before, cause.source, cause.field
+        if not names and not path:
+            source, names = None, source
+        own = ", ".join(f"{start}{name}" for name in str(names).split(", ")) if names else place or None
+        told = InputError(cause.problem, source=source, field=own)
         told.unknown = cause.unknown
         return told
     if first["type"] == "missing":

@@ -5,23 +5,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.settings import ComparableSettings
-from shannon_game.experiments.harness.language_models import Engines, StoreFolder, StoreSettings, open_work
+from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.settings import Seeded, rng_for
-from shannon_game.inference.lm.settings import ModelSettings, OwnSettings
+from shannon_game.experiments.harness.text_models import AnyModel, EndpointModels, EndpointSettings
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.store import NoAnswerError
 from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Names, Probability
 
-AnyEngine = ModelSettings | OwnSettings
-"""Settings of a model that runs here, or of an engine of the user's."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,7 @@ MAJORITIES = (1, 5, 20)
 """Numbers of people whose most frequent word is a player, where more people answered."""
 
 
-class BesidePeopleSettings(Seeded, StoreFolder, ComparableSettings):
-    models: Engines = Field(default_factory=dict)
-    """Language models that run, and engines of your own, by name; on the command line model=[smollm2,...]."""
+class BesidePeopleSettings(Seeded, EndpointModels, ComparableSettings):
     players: Names | None = None
     """Models whose words or log-probabilities a study holds, to score as well; null takes all, [] none."""
     n_items: Count | None = None
@@ -105,7 +104,7 @@ class Asked:
     @classmethod
     def by(cls, settings: BesidePeopleSettings) -> Asked:
         """Open the store of some settings."""
-        return cls(settings, open_work(StoreSettings(store=settings.store)))
+        return cls(settings, open_work(EndpointSettings(store=settings.store, api_store=settings.api_store)))
 
     def chosen(self, n: int, what: str) -> NDArray[np.intp]:
         """Positions of at most ``n_items`` of `n` units, at random, in order."""
@@ -147,8 +146,23 @@ class Measured:
     notes: tuple[str, ...] = ()
 
 
-Ability = Callable[[xr.Dataset, Mapping[str, AnyEngine], Asked], Measured]
+Ability = Callable[[xr.Dataset, Mapping[str, AnyModel], Asked], Measured]
 """A study, the models that run, and what the run asks -> scores of those and of the study's own players."""
+
+
+def of_each(models: Mapping[str, AnyModel], ask: Callable[[str, AnyModel], _T]) -> tuple[dict[str, _T], dict[str, str]]:
+    """Ask every model, and give what they answered and why others cannot."""
+    found, left_out = dict[str, _T](), dict[str, str]()
+    for name, chosen in models.items():
+        try:
+            found[name] = ask(name, chosen)
+        except NoAnswerError:
+            raise
+        except InputError as error:
+            # addresses are no part of a card
+            own = InputError(error.problem, field=error.field) if isinstance(chosen, ApiSettings) else error
+            left_out[name] = str(own)
+    return found, left_out
 
 
 def with_people_drawn(

@@ -22,7 +22,6 @@ from shannon_game.estimators.schema import KIND
 from shannon_game.experiments.boards.abilities import (
     DEFINITIONS,
     Ability,
-    AnyEngine,
     Asked,
     BesidePeopleSettings,
     Measured,
@@ -42,6 +41,10 @@ from shannon_game.experiments.boards.merge import (
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
+from shannon_game.experiments.harness.text_models import AnyModel
+from shannon_game.inference.api.keys import key_of
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.store import AnswerStore, NoAnswerError
 from shannon_game.inference.lm.engine import engine_class
 from shannon_game.inference.progress import stage
 
@@ -83,6 +86,9 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
     """
     for extra in {engine_class(chosen).extra for chosen in settings.models.values()} - {""}:
         require_packages(EXTRAS[extra], extra, source="models that run")
+    endpoints = [chosen for chosen in settings.models.values() if isinstance(chosen, ApiSettings)]
+    for endpoint in endpoints:
+        key_of(endpoint)  # one that is missing is said before anything is asked
     asked, found, left_out, notes = Asked.by(settings), [], [], []
     entries = entries_of(study)
     with stage("data sets", len(entries)) as show:
@@ -91,6 +97,8 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
             started = time.monotonic()
             try:
                 measured = _measure(corpus, settings, asked)
+            except NoAnswerError:
+                raise
             except InputError as problem:
                 left_out.append(LeftOut(corpus=corpus.name, ability=corpus.ability, why=str(problem)))
                 continue
@@ -100,6 +108,10 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
         show(len(entries))
     if not found:
         raise InputError(f"none of the data sets is there: {left_out[0].corpus}: {left_out[0].why}", source="corpora")
+    costs = ""
+    if endpoints:
+        with AnswerStore(settings.api_store) as answers:
+            costs = f" {answers.ledger().said(settings.api_store)}"
     cards = list(_cards(found, left_out, settings))
     table, _ = rows_of_cards(cards)
     differences = differences_of(cards, level=settings.interval)
@@ -108,7 +120,7 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
         dataset=xr.Dataset(BoardRow.variables(table, "row"), attrs={"corpora": [each.name for each in entries]}),
         tables={"differences": differences} if len(differences) else {},
         figures={"board": board_figure(table)},
-        text=_summary(table, left_out),
+        text=_summary(table, left_out) + costs,
         warnings=(
             *(f"left out: {each.corpus} ({each.ability}): {each.why}" for each in left_out),
             *_left_out_players(found, settings),
@@ -148,7 +160,7 @@ def _measure(corpus: Corpus, settings: BesidePeopleSettings, asked: Asked) -> Me
 
 def _cards(found: Sequence[_Found], left_out: Sequence[LeftOut], settings: BesidePeopleSettings) -> Iterator[Card]:
     """Make a card of every player, people first."""
-    players: dict[str, AnyEngine | None] = {HUMAN: None, **settings.models}
+    players: dict[str, AnyModel | None] = {HUMAN: None, **settings.models}
     players |= {
         name: None for its in found for one in its.measured.scores for name in one.of_player if name not in players
     }

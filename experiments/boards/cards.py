@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import DEFINITIONS, AnyEngine, BesidePeopleSettings
+from shannon_game.experiments.boards.abilities import DEFINITIONS, BesidePeopleSettings
+from shannon_game.experiments.harness.text_models import AnyModel
 from shannon_game.inference.settings import Count, Settings, Text, settings_from
 
 FORMAT: Literal[1] = 1
@@ -82,13 +83,13 @@ class Card(Settings):
     left_out: tuple[LeftOut, ...] = ()
 
 
-def new_card(name: str, model: AnyEngine | None, settings: BesidePeopleSettings, seconds: float, **found: Any) -> Card:
+def new_card(name: str, model: AnyModel | None, settings: BesidePeopleSettings, seconds: float, **found: Any) -> Card:
     """Make a card of now; where a model or a store lies on this machine is no part of it."""
     own = settings.model_dump(include={"seed", "n_items", "n_splits", "n_replicates", "interval", "max_forms"})
     engine: dict[str, Any] = {}
     if model is not None:
-        engine = {key: value for key, value in model.record().items() if value is not None}
-        if "path" in engine and model.source != "hub":
+        engine = model.record()
+        if engine.get("path") and model.source != "hub":
             engine["path"] = Path(str(engine["path"])).name
     return Card(
         card=FORMAT,

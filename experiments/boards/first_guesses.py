@@ -15,18 +15,19 @@ from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.boards.abilities import (
     MAJORITIES,
-    AnyEngine,
     Asked,
     Measured,
     UnitScores,
+    of_each,
     seen_in_part,
     with_people_drawn,
 )
 from shannon_game.experiments.guesses.accuracy.majority import majority_of_guesses
-from shannon_game.inference.lm.engine import open_engine
+from shannon_game.experiments.harness.text_models import AnyModel
+from shannon_game.inference.lm.engine import Rows, open_engine
 
 
-def first_guesses(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
+def first_guesses(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Asked) -> Measured:
     """Score models' guesses at positions of texts, beside people's and beside the most frequent token."""
     if "target_token" not in study:
         raise InputError("holds no tokens of the texts", source=f"study {study.attrs.get('name')!r}")
@@ -37,20 +38,18 @@ def first_guesses(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Ask
     # neighbours of one text share its pass
     items = items[np.lexsort((study["item_position"].to_numpy()[items], document[items]))]
     values: dict[str, FloatArray] = {}
-    left_out, notes = {}, []
     for name in asked.stored([str(each) for each in study["model"].to_numpy()] if "model_hit" in study else []):
         values[name] = study["model_hit"].sel(model=name).to_numpy()[items][None]
-    for name, chosen in models.items():
-        try:
-            contexts = guess_contexts(study)
-            pairs = [(contexts[item], str(targets[item])) for item in items]
-            answers = open_engine(name, chosen).guess_tokens(asked.work, pairs)
-        except InputError as problem:
-            left_out[name] = str(problem)
-            continue
-        values[name] = answers["hit"].astype(float)[None]
-        if n_cut := int(answers["is_cut"].sum()):
-            notes.append(seen_in_part(name, n_cut))
+
+    def guessed_by(name: str, chosen: AnyModel) -> Rows:
+        contexts = guess_contexts(study)
+        pairs = [(contexts[item], str(targets[item])) for item in items]
+        return open_engine(name, chosen).guess_tokens(asked.work, pairs)
+
+    answers, left_out = of_each(models, guessed_by)
+    values |= {name: its["hit"].astype(float)[None] for name, its in answers.items()}
+    cut = {name: int(its["is_cut"].sum()) for name, its in answers.items()}
+    notes = [seen_in_part(name, n) for name, n in cut.items() if n]
     here = np.isin(response_positions(study), items)
     for name in asked.stored([f"majority_{n}" for n in MAJORITIES[1:]]):
         try:

@@ -14,10 +14,11 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze.distributions import Ints, sums_by_context
 from shannon_game.estimators.cloze.study import model_names
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import MAJORITIES, AnyEngine, Asked, Measured, UnitScores
+from shannon_game.experiments.boards.abilities import MAJORITIES, Asked, Measured, UnitScores, of_each
 from shannon_game.experiments.cloze.live_words import lost_spellings, spellings, usable_contexts
 from shannon_game.experiments.cloze.settings import groups_of
 from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.text_models import AnyModel
 from shannon_game.inference.lm.engine import EngineBase, open_engine
 
 DISTANCES = ("tvd", "jensen_shannon")
@@ -60,21 +61,20 @@ class Predicted:
     mode: Ints
 
 
-def next_words(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
+def next_words(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Asked) -> Measured:
     """Score models' words, exact or stored samples, beside people's."""
     people = people_of(study, asked)
-    values: dict[str, dict[str, FloatArray]] = {}
-    left_out, notes = {}, []
-    for name, chosen in models.items():
-        try:
-            found, doubts = _predicted(study, people, open_engine(name, chosen), asked)
-        except InputError as error:
-            left_out[name] = str(error)
-            continue
-        notes += doubts
-        values[name] = exact_scores(people, found, rng_for(asked.settings.seed, "words drawn"))
-        if not np.isfinite(values[name]["cross_entropy"]).all():
-            n = int((~np.isfinite(values[name].pop("cross_entropy")).all(axis=0)).sum())
+    notes: list[str] = []
+
+    def scored(name: str, chosen: AnyModel) -> dict[str, FloatArray]:
+        found, doubts = _predicted(study, people, open_engine(name, chosen), asked)
+        notes.extend(doubts)
+        return exact_scores(people, found, rng_for(asked.settings.seed, "words drawn"))
+
+    values, left_out = of_each(models, scored)
+    for name, its in values.items():
+        if not np.isfinite(its["cross_entropy"]).all():
+            n = int((~np.isfinite(its.pop("cross_entropy")).all(axis=0)).sum())
             left_out[name] = f"cross-entropy: infinite at {n} contexts, where an answer cannot be written"
     for name in people.words.models:
         try:

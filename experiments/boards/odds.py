@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,21 @@ from shannon_game.estimators.comparison.reports import report_from_log_ratio
 from shannon_game.estimators.comparison.terms import ResponsePairs, log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.boards.abilities import (
-    AnyEngine,
     Asked,
     Measured,
     UnitScores,
+    of_each,
     seen_in_part,
     with_people_drawn,
 )
+from shannon_game.experiments.harness.text_models import AnyModel
 from shannon_game.inference.lm.engine import EngineBase, open_engine
 from shannon_game.inference.lm.stored import Work
 
 _EVEN = "(always 50%)"
 
 
-def odds(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
+def odds(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Asked) -> Measured:
     """Score models' odds on the pairs of every item, beside people's reports and beside always saying 50%."""
     if not study.sizes.get("response"):
         raise InputError("has no answer of people", source=f"study {study.attrs.get('name')!r}")
@@ -39,18 +41,17 @@ def odds(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Me
     pairs = _of_items(pairs, items)
     place = {label: at for at, label in enumerate(study["item"].to_numpy().tolist())}
     positions = np.array([place[item] for item in items.tolist()])
-    left_out: dict[str, str] = {}
-    notes: list[str] = []
     ratios = {name: pairs.model_log_ratio[pairs.models.index(name)] for name in asked.stored(list(pairs.models))}
     surprisal = {name: -study["target_logprob"].sel(model=name).to_numpy()[positions] for name in ratios}
-    for name, chosen in models.items():
-        try:
-            ratios[name], surprisal[name], n_cut = _live(study, pairs, positions, open_engine(name, chosen), asked.work)
-        except InputError as problem:
-            left_out[name] = str(problem)
-            continue
-        if n_cut:
-            notes.append(seen_in_part(name, n_cut))
+    ask = partial(_live, study, pairs, positions, asked.work)
+    live, left_out = of_each(models, lambda name, chosen: ask(open_engine(name, chosen)))
+    notes = [seen_in_part(name, n_cut) for name, (_, _, n_cut) in live.items() if n_cut]
+    for name, (ratio, nats, _) in live.items():
+        ratios[name], surprisal[name] = ratio, nats
+        if n := np.unique(pairs.item[np.isnan(ratio)]).size:
+            left_out[name] = (
+                f"{n:,} of {len(items):,} questions: a string begins within a token, or has no usable answer"
+            )
     pairs = replace(pairs, models=(*ratios, _EVEN), model_log_ratio=np.stack([*ratios.values(), pairs.report * 0]))
     item = np.unique(pairs.item, return_inverse=True)[1]
     control = np.bincount(item, weights=pairs.control_logprob) / np.bincount(item)
@@ -63,7 +64,7 @@ def odds(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Me
     reports = {name: report_from_log_ratio(np.where(pairs.equal, 0.0, its)) for name, its in ratios.items()}
     reports |= {HUMAN: np.where(pairs.equal, 0.5, pairs.report)}
     over = {name: _overconfidence(pairs, its) for name, its in reports.items()}
-    points = {name: drawn(score(its, pairs.control_logprob)) for name, its in reports.items()}
+    points = {name: drawn(_points(its, pairs.control_logprob)) for name, its in reports.items()}
     group = np.array([f"{item}" for item in items])
     where = {"unit": group, "group": group}
     given = {name: loss[name] for name in ratios}
@@ -96,6 +97,11 @@ def _of_items(pairs: ResponsePairs, items: NDArray[Any]) -> ResponsePairs:
     return replace(pairs, **cut)
 
 
+def _points(report: FloatArray, control: FloatArray) -> FloatArray:
+    """Score of reports; NaN where there is none."""
+    return np.where(np.isnan(report), np.nan, score(np.where(np.isnan(report), 0.5, report), control))
+
+
 def _overconfidence(pairs: ResponsePairs, report: FloatArray) -> FloatArray:
     """Confidence minus accuracy of each item; answers on two different tokens count as the game pays them."""
     item = np.unique(pairs.item, return_inverse=True)[1]
@@ -108,7 +114,7 @@ def _overconfidence(pairs: ResponsePairs, report: FloatArray) -> FloatArray:
 
 
 def _live(
-    study: xr.Dataset, pairs: ResponsePairs, positions: NDArray[np.intp], engine: EngineBase, work: Work
+    study: xr.Dataset, pairs: ResponsePairs, positions: NDArray[np.intp], work: Work, engine: EngineBase
 ) -> tuple[FloatArray, FloatArray, int]:
     """Log-ratio of the pairs, (response,), surprisal of the texts' tokens, (item,), and number of contexts cut."""
     item = np.unique(pairs.item, return_inverse=True)[1]

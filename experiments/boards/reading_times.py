@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.documents import ReadingGain
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.boards.abilities import AnyEngine, Asked, Measured, UnitScores
+from shannon_game.experiments.boards.abilities import Asked, Measured, UnitScores, of_each
 from shannon_game.experiments.cloze.reading_gain import reading_gain
 from shannon_game.experiments.documents.surprisal import surprisal
+from shannon_game.experiments.harness.text_models import AnyModel
 
 _LEAST = 0.5
 """Words that a model needs a surprisal of, as a share of those that the best has."""
 
 
-def reading_times(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Asked) -> Measured:
+def reading_times(study: xr.Dataset, models: Mapping[str, AnyModel], asked: Asked) -> Measured:
     """Score models' surprisal on all words of the texts; where readers are told apart, beside half of them."""
     if not models:
         raise InputError("needs a model that runs, and none is named", source=f"study {study.attrs.get('name')!r}")
-    settings, left_out, frames = asked.settings, {}, {}
-    for name, chosen in models.items():
-        try:
-            found = surprisal(study, models={name: chosen}, store=settings.store, seed=settings.seed)
-        except InputError as problem:
-            left_out[name] = str(problem)
-        else:
-            frames[name] = found.tables["words"]
+    settings = asked.settings
+    how: dict[str, Any] = {"store": settings.store, "api_store": settings.api_store, "seed": settings.seed}
+    sums, notes = list[str](), list[str]()
+
+    def words_of(name: str, chosen: AnyModel) -> pd.DataFrame:
+        found = surprisal(study, models={name: chosen}, **how)
+        notes.extend(found.warnings)
+        words = found.tables["words"]
+        known = words[["surprisal_nats", "sum_bits"]].notna().sum()
+        if known["surprisal_nats"] >= _LEAST * known["sum_bits"]:
+            return words
+        sums.append(name)
+        return words.assign(surprisal_nats=words["sum_bits"] * np.log(2))
+
+    frames, left_out = of_each(models, words_of)
+    left_out |= dict.fromkeys(sums, "ends of words, whose probabilities it does not give: surprisal is of its tokens")
     known = {name: int(words["surprisal_nats"].notna().sum()) for name, words in frames.items()}
     for name, n in known.items():
         # all models have the same words: one that knows few would take them from the others
@@ -44,7 +54,7 @@ def reading_times(study: xr.Dataset, models: Mapping[str, AnyEngine], asked: Ask
     # texts count by their words
     weight = one.words_by_text / one.words_by_text.mean()
     has_ceiling = bool(np.isfinite(one.ceilings_by_text).all())
-    notes = [] if has_ceiling else ["times are means over readers, so that nobody is a ceiling"]
+    notes += [] if has_ceiling else ["times are means over readers, so that nobody is a ceiling"]
     if "reading_unigram_nats" not in study:
         notes.append("frequency is counted in its own texts, under which surprisal gains up to three times as much")
     scores = UnitScores(

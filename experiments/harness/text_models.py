@@ -11,7 +11,13 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
-from shannon_game.experiments.harness.language_models import StoreSettings, by_name, keys_are_names, open_work
+from shannon_game.experiments.harness.language_models import (
+    StoreFolder,
+    StoreSettings,
+    by_name,
+    keys_are_names,
+    open_work,
+)
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.lm.engine import EngineBase, TextAnswers, open_engine
 from shannon_game.inference.lm.settings import ModelSettings, OwnSettings
@@ -25,13 +31,17 @@ TextModels = Annotated[Mapping[str, _Any], BeforeValidator(keys_are_names), Afte
 """Models that answer in text, by name."""
 
 
-class EndpointSettings(StoreSettings):
-    """What an experiment takes whose models may be behind an endpoint."""
+class EndpointModels(StoreFolder):
+    """Models, of which some may be behind an endpoint."""
 
     models: TextModels = Field(default_factory=dict)
     """Language models, by name; on the command line model=[smollm2], or model=[api] for one behind an endpoint."""
     api_store: UserPath = Path("api_answers.db")
     """SQLite file with the paid answers, to go on with and never to pay twice."""
+
+
+class EndpointSettings(EndpointModels, StoreSettings):
+    """What an experiment takes whose models may be behind an endpoint."""
 
 
 class TextSettings(EndpointSettings):

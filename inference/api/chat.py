@@ -1,10 +1,9 @@
-"""Questions to an endpoint that answers in text: the call, what its answer says, and many of them side by side."""
+"""Questions to an endpoint that answers in text: the call, and what its answer says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from shannon_game.estimators.errors import InputError
@@ -17,10 +16,7 @@ from shannon_game.inference.api.calls import (
     has_half_character,
     positions_of,
 )
-from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.stopping import ask_each
-from shannon_game.inference.api.store import Ledger
 
 
 @dataclass(frozen=True)
@@ -79,19 +75,3 @@ def read_answer(answer: Any, call: Call) -> ChatAnswer:
     ranked = positions_of(answer, call) if choice.get("logprobs") else []
     finished = choice.get("finish_reason") == "stop"
     return ChatAnswer(text, finished, first=ranked[0] if ranked else None)
-
-
-def ask_questions(
-    questions: Sequence[ChatQuestion],
-    settings: ApiSettings,
-    store: Path,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[ChatAnswer | UnusableCallError], Ledger]:
-    """Ask an endpoint many questions, each once; an error stands for one of which two whole answers cannot be used.
-
-    Every answer is in the store, an SQLite file, before it is used: the same call resumes a stopped run and pays
-    nothing twice. Ctrl-C and SIGTERM let the calls in flight end first.
-    """
-    calls = [chat_call(settings, question) for question in questions]
-    return ask_each(calls, settings, store, read_answer, progress=progress)

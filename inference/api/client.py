@@ -24,7 +24,7 @@ from shannon_game.inference.api.calls import (
 from shannon_game.inference.api.connection import TryAgainError, body_of, connection, seconds_of, waits
 from shannon_game.inference.api.keys import holds_key, key_of
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.store import AnswerStore
+from shannon_game.inference.api.store import AnswerStore, NoAnswerError
 
 if TYPE_CHECKING:
     import httpx
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("shannon-game")
 
 _RETRIED = (408, 409, 425, 429)
+# of a key or an account
+_NOT_LET_IN = (401, 402, 403)
 # bad gateway, gateway time-out, and those of Cloudflare
 _GATEWAYS = (502, 504, *range(520, 528))
 _SHOWN = 300
@@ -142,7 +144,7 @@ class ApiClient(Generic[Found]):
         try:
             return await retrying(self._once, call)
         except TryAgainError as error:
-            raise InputError(
+            raise NoAnswerError(
                 f"no usable answer in {self.settings.max_attempts} attempts, the last: {error}; what was paid for is "
                 "kept, the same command goes on from it",
                 source=self.settings.base_url,
@@ -216,9 +218,11 @@ class ApiClient(Generic[Found]):
         status = response.status_code
         text = f"HTTP {status}: {self._shown(said)}"
         # an empty account is not a busy endpoint
-        if (status in _RETRIED or status >= 500) and "insufficient_quota" not in said:
+        is_empty = "insufficient_quota" in said
+        if (status in _RETRIED or status >= 500) and not is_empty:
             return TryAgainError(text, seconds_of(response.headers.get("Retry-After", "")))
-        return InputError(f"refused the call, {text}", source=self.settings.base_url)
+        kind = NoAnswerError if is_empty or status in _NOT_LET_IN else InputError
+        return kind(f"refused the call, {text}", source=self.settings.base_url)
 
     def _shown(self, text: str) -> str:
         """A message as it may be shown: endpoints repeat a wrong key, and may send what moves a terminal's cursor."""

@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.calls import scoring_call
-from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, chat_call, read_answer
 from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.echo import TextTokens, text_tokens
 from shannon_game.inference.api.stopping import ask_each
-from shannon_game.inference.lm.engine import EngineBase, OptionLogProbs, TextAnswers
+from shannon_game.inference.api.store import Ledger
+from shannon_game.inference.lm.engine import EngineBase, Floats, OptionLogProbs, Strings, TextAnswers
 from shannon_game.inference.lm.scored import Scored, Scoring, scores_of, units_of
 from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.progress import stage
 from shannon_game.inference.text.prompts import Question
 
 _Answers = list[ChatAnswer | UnusableCallError]
+_Echo = TextTokens | UnusableCallError
 
 
 class Endpoint(EngineBase):
     """A model behind an endpoint, which scores whole texts or is asked in text."""
 
-    def record(self) -> dict[str, Any]:
-        """Name of the model there."""
-        return {"endpoint_model": self.settings.model}
+    extra: ClassVar[str] = "api"
+
+    def needed(self, method: str, wanted: str) -> Callable[..., Any]:
+        """Refuse what wants whole distributions."""
+        del method
+        raise InputError(f"is behind an endpoint, which does not give {wanted}", source=f"model {self.name!r}")
 
     def scored(self, work: Work, texts: Sequence[str], how: Scoring) -> Scored:
         """Score texts, one call each; what an endpoint does not tell, such as where words may end, is missing."""
         self._check_limits(how)
-        with stage(f"documents under {self.name}", announced=True) as show:
-            calls = [scoring_call(self.settings, text) for text in texts]
-            read = partial(text_tokens, bos=self.settings.bos)
-            found, ledger = ask_each(calls, self.settings, work.answers, read, progress=show)
+        found, ledger = self._echoed(work, texts, "documents")
         there = [(at, its) for at, its in enumerate(found) if isinstance(its, TextTokens) and its.token]
         if not there:
             raise InputError(f"have no token that {self.name} can score", source="study", field="text")
@@ -57,6 +59,22 @@ class Endpoint(EngineBase):
             notes=(f"{len(lost)} texts were left out, the first: {lost[0]}",) if lost else (),
             said=ledger.said(work.answers),
         )
+
+    def _echoed(self, work: Work, texts: Sequence[str], what: str) -> tuple[list[_Echo], Ledger]:
+        calls = [scoring_call(self.settings, text) for text in texts]
+        with stage(f"{what} under {self.name}", announced=True) as show:
+            read = partial(text_tokens, bos=self.settings.bos)
+            return ask_each(calls, self.settings, work.answers, read, progress=show)
+
+    def strings_after(self, work: Work, contexts: Sequence[str], strings: Strings) -> tuple[list[Floats], int]:
+        """Ln q that contexts go on with strings, a call each; NaN where no token begins at the end of the context."""
+        asked = [(context, string) for context, some in zip(contexts, strings, strict=True) for string in some]
+        found, _ = self._echoed(work, ["".join(pair) for pair in asked], "odds of tokens")
+        values = [_after(context, its) for (context, _), its in zip(asked, found, strict=True)]
+        if np.isnan(values).all():
+            problem = "gives no context a token that ends where the context does"
+            raise next((its for its in found if isinstance(its, InputError)), InputError(problem))
+        return np.split(np.array(values), np.cumsum([len(some) for some in strings])[:-1]), 0
 
     def answers(
         self, work: Work, questions: Sequence[Question], *, max_tokens: int, temperature: float, seed: int
@@ -86,9 +104,18 @@ class Endpoint(EngineBase):
         return OptionLogProbs(np.array([_listed(its, values) for its in given]).reshape(-1, len(values)), said)
 
     def _asked(self, work: Work, questions: list[ChatQuestion]) -> tuple[_Answers, str]:
+        calls = [chat_call(self.settings, question) for question in questions]
         with stage(f"{self.name} answers", announced=True) as show:
-            found, ledger = ask_questions(questions, self.settings, work.answers, progress=show)
+            found, ledger = ask_each(calls, self.settings, work.answers, read_answer, progress=show)
         return found, ledger.said(work.answers)
+
+
+def _after(context: str, its: _Echo) -> float:
+    """Ln q of all tokens after a context; NaN where none begins there."""
+    start = len(context.encode())
+    if not isinstance(its, TextTokens) or start not in its.place[:-1]:
+        return np.nan
+    return sum(its.logprob[its.place.index(start) :])
 
 
 def _listed(answer: ChatAnswer | UnusableCallError, options: Sequence[str]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
@@ -123,6 +123,11 @@ class ApiSettings(Settings):
     def key_variable(self) -> str:
         """Environment variable of the key; "" for none."""
         return self.key_env if self.key_env is not None else "" if self.is_free else "OPENAI_API_KEY"
+
+    def record(self) -> dict[str, Any]:
+        """Plain values that tell it from others, for outputs: of the address the host alone."""
+        own = {"source": "api", "endpoint_model": self.model, "host": urlsplit(self.base_url).hostname}
+        return {**own, "text_scores": self.text_scores, "bos": self.bos}
 
     @property
     def tokens_per_call(self) -> int:

@@ -39,7 +39,11 @@ _TABLES = (
 )
 
 
-class BudgetSpentError(InputError):
+class NoAnswerError(InputError):
+    """The endpoint does not answer now, and may later: the same command goes on."""
+
+
+class BudgetSpentError(NoAnswerError):
     """The next call could bring the cost above the budget; everything that was paid for is in the store."""
 
 

@@ -24,6 +24,8 @@ ENDS_P = 0.01
 UNEXPECTED_SHARE = 0.1
 """Ring above. On simulated studies 1 of 201 false alarms, and 27 of 28 where each item's top word is any other one."""
 _AGREE, _RULED_OUT = 2, 0.005
+# on two items it may be chance
+_FEWEST_UNEXPECTED = 3
 """Free answers of one item with the same word, and how many at most the generator expects of it."""
 _PERMUTATIONS, _LEAST_PEOPLE = 60, 3
 _LEAST_SHARE = 1e-4
@@ -110,11 +112,12 @@ class Unexpected(Result):
     """Share of the items with free answers where people agree on a word that the generator rules out."""
 
     share: float
+    n_items: int
 
     @property
     def rings(self) -> bool:
         """Whether there are more such words than the law of words allows for: it puts them too low."""
-        return self.share > UNEXPECTED_SHARE
+        return self.share > UNEXPECTED_SHARE and self.n_items >= _FEWEST_UNEXPECTED
 
 
 def check_unexpected(data: ParticipantData) -> Unexpected:
@@ -122,7 +125,8 @@ def check_unexpected(data: ParticipantData) -> Unexpected:
     asked = data.n_answers >= _AGREE
     expected = data.n_answers[data.token_item] * np.exp(data.token_log_g)
     found = data.token_item[(data.token_answers >= _AGREE) & (expected < _RULED_OUT)]
-    return Unexpected(np.unique(found).size / max(int(asked.sum()), 1))
+    n_items = np.unique(found).size
+    return Unexpected(n_items / max(int(asked.sum()), 1), n_items)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

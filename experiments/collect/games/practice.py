@@ -36,11 +36,12 @@ def practice_rows(name: str, game: Game, settings: CollectSettings) -> list[Ques
     if name not in games:
         return []
     bank = _all().get((settings.text_language or "en").split("-")[0], [])
-    texts = bank[games.index(name) :: len(games)]
+    # a text is of one game, and keeps its number
+    texts = dict(list(enumerate(bank))[games.index(name) :: len(games)])
     if not 0 < settings.block(name).training_rounds <= len(texts):
         return []
-    contents = [{"context": each["context"], "target": each["word"], PRACTICE: True} for each in texts]
+    contents = {at: {"context": each["context"], "target": each["word"], PRACTICE: True} for at, each in texts.items()}
     return [
-        QuestionRow(f"practice-{at}", game.practised(content, each["other"], settings))
-        for at, (content, each) in enumerate(zip(contents, texts, strict=True))
+        QuestionRow(f"practice-{at}", game.practised(contents[at], each["other"], settings))
+        for at, each in texts.items()
     ]

@@ -28,6 +28,9 @@ _DRAWS_ALONE = (
     "without them the gap of ten simulated studies came out 0.2 nats lower with free answers, 0.06 without."
 )
 
+# nats; a bound of a thousand times the perplexity says nothing
+_TELLING = 7.0
+
 
 def sentences(table: pd.DataFrame, dataset: xr.Dataset) -> str:
     """Say the answer first, then what it rests on, the sensitivity analysis, and the language models as players."""
@@ -59,7 +62,8 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
     # without free answers the noise of reports says nothing of how much more people lose one by one
     private = main.individual_gap_upper_median_nats - main.gap_median_nats
-    most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
+    untold = "by how much these answers cannot tell"
+    most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}" if private < _TELLING else untold
     rings = f"**The model is wrong about these people: {main.alarms}.** " if main.alarms else ""
     rings += "".join(
         f"**Fitted camp by camp and pooled, its perplexity is {row.perplexity_median:.4g} "
@@ -85,7 +89,7 @@ def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
         return (
             f"{rings}**Comparisons alone put the perplexity of people's shared belief between {' and '.join(ends)} per "
             f"token**{about} They do not say where: how much of the belief is on tokens never drawn is not known to a "
-            f"factor of e.{bias}{without} {single} by how much these answers cannot tell."
+            f"factor of e.{bias}{without} {single} {untold}."
         )
     said = f"{main.perplexity_median:.4g} per token [{', '.join(ends)}]"
     return f"{rings}**People's shared belief has a perplexity of {said}**{about}{bias}{without}{tried} {single} {most}."

@@ -22,6 +22,7 @@ from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import DECAYS
 from shannon_game.experiments.harness import language_models
 from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.questions import INTERVAL_SE, normal_interval
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.rankings.context_length.figures import scores_figure, temperatures_figure
@@ -221,8 +222,8 @@ def _row(arrays: Mapping[str, NDArray[Any]], top_k: int, vocab_size: int) -> dic
 
 
 def _perplexity(loss: ClusteredMean) -> dict[str, float]:
-    """Perplexity, and two standard errors of the loss either way."""
-    ends = {"": 0, "_lower": -2, "_upper": 2}
+    """Perplexity, and the 90% interval of the loss."""
+    ends = {"": 0, "_lower": -INTERVAL_SE, "_upper": INTERVAL_SE}
     return {f"perplexity{end}": perplexity_of_loss(loss.mean + n * loss.se) for end, n in ends.items()}
 
 
@@ -293,12 +294,13 @@ def _summary(
         lines.append(
             f"- **With {last['context_length']} instead of {first['context_length']} tokens of context the perplexity "
             f"of {name} goes from {first['perplexity']:.1f} to {last['perplexity']:.1f}** ({kind} window), and the "
-            f"average score from {first[score]:.3f} to {last[score]:.3f} (± {2 * last[f'{score}_se']:.3f}, two "
-            f"standard errors){characters}."
+            f"average score from {first[score]:.3f} to {last[score]:.3f} (90% interval "
+            f"{normal_interval(last[score], last[f'{score}_se'], 3)}){characters}."
         )
     lines += [
-        f"- **{name}**, {length} tokens: the growing window has a score {by_score.mean:+.4f} (± {2 * by_score.se:.4f}) "
-        f"above that of the sliding one, and log-probability {by_loss.mean:+.3f} nats (± {2 * by_loss.se:.3f}) higher."
+        f"- **{name}**, {length} tokens: the growing window has a score {by_score.mean:+.4f} "
+        f"{normal_interval(by_score.mean, by_score.se, 4)} above that of the sliding one, and log-probability "
+        f"{by_loss.mean:+.3f} nats {normal_interval(by_loss.mean, by_loss.se, 3)} higher."
         for name, length, by_score, by_loss in differences
     ]
     first = table.iloc[0]

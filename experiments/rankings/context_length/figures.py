@@ -17,6 +17,7 @@ from shannon_game.experiments.harness.figures import (
 )
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import bars, length_axis, styled
+from shannon_game.experiments.harness.questions import INTERVAL_SE
 
 _DASHES = {"growing": "-", "sliding": "--"}
 
@@ -56,11 +57,11 @@ def _curves(figure: Figure, table: pd.DataFrame, x: str, score: str) -> tuple[Ax
     for (name, kind), rows in table.groupby(["model", "window"], sort=False):
         label = player_label(str(name)) + (f", {kind} window" if several else "")
         look: dict[str, Any] = {"color": colours[str(name)], "linestyle": _DASHES[str(kind)], "label": label}
-        middle, reach = rows[score], 2 * rows[f"{score}_se"]
+        middle, reach = rows[score], INTERVAL_SE * rows[f"{score}_se"]
         bars(left, rows[x], middle - reach, middle, middle + reach, **look | {"label": None})
         bars(right, rows[x], rows["perplexity_lower"], rows["perplexity"], rows["perplexity_upper"], **look)
     light_grid(left, "y")
     log_perplexity_axis(right, "y", *finite_range(table["perplexity_lower"], table["perplexity_upper"]))
     right.set_ylabel("perplexity per token")
-    named(figure, [*right.get_legend_handles_labels()[0], mark("bar: \N{PLUS-MINUS SIGN} 2 s.e. over places")])
+    named(figure, [*right.get_legend_handles_labels()[0], mark("bar: 90% interval over places")])
     return left, right

@@ -137,7 +137,9 @@ def reading() -> xr.Dataset:
     others = table[~own].groupby(["text", "word_num"], as_index=False).agg(surprisal_nats=("ms", "mean"))
     study = sg.text_study(pd.DataFrame({"id": list(texts), "text": map(" ".join, texts.values())}), id_field="id")
     times = {f"reading_{name}": ("reading", table[own][name].to_numpy()) for name in table}
-    return study.assign(times).assign_attrs(others=others.rename(columns={"text": "document"}).assign(model="m"))
+    return study.assign(times).assign_attrs(
+        others=others.rename(columns={"text": "document"}).assign(model="m", sum_bits=np.nan)
+    )
 
 
 def test_reading_times(reading: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from shannon_game.inference.api.calls import UnusableAnswerError, WrongAnswerError
-from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions, chat_call, read_answer
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, chat_call, read_answer
 from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.stopping import ask_each
 from tests.inference.api.fake_server import serving
 from tests.inference.api.talking_server import TalkingEndpoint
 from tests.inference.api.test_api import settings
@@ -27,7 +28,9 @@ def questions(n: int, **changes) -> list[ChatQuestion]:
 @pytest.mark.parametrize("kind", ["chat", "completions"])
 def test_every_question_has_its_answer(tmp_path: Path, kind: str) -> None:
     with serving(TalkingEndpoint(echo)) as endpoint:
-        found, ledger = ask_questions(questions(5, ranked=True), settings(endpoint.url, kind=kind), tmp_path / "s.db")
+        its = settings(endpoint.url, kind=kind)
+        calls = [chat_call(its, question) for question in questions(5, ranked=True)]
+        found, ledger = ask_each(calls, its, tmp_path / "s.db", read_answer)
     for number, answer in enumerate(found):
         said = f"Be brief.|Question {number}" if kind == "chat" else f"|Be brief.\n\nQuestion {number}\n"
         assert isinstance(answer, ChatAnswer)
