@@ -16,7 +16,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.deck import Card, Deck
 from shannon_game.experiments.collect.games.practice import practice_rows
-from shannon_game.experiments.collect.games.protocol import QuestionRow
+from shannon_game.experiments.collect.games.protocol import PRACTICE, QuestionRow
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.harness.settings import rng_for
@@ -72,7 +72,9 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
         aside = order[:rounds]
         # the parts of a visit share their items: none is lost to a check
         sources = [*aside, *order][:checks] if settings.blocks else order[len(aside) : len(aside) + checks]
-    kept = set(range(len(rows))) - set(aside) - (set(sources) if name == "comparison" else set())
+    # a check of tokens of the study's would show them beside each other
+    lost = set(sources) if name == "comparison" and not own else set()
+    kept = set(range(len(rows))) - set(aside) - lost
     if not any(rows[at].opens for at in kept):
         problem = (
             f"sets aside all {len(rows)} questions that the study has for {name}; ask fewer training rounds and "
@@ -81,8 +83,9 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
         raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="training_rounds")
     made = [Part(rows[at], training=at in set(aside)) for at in range(len(rows)) if at in kept or at in set(aside)]
     made += [Part(row, training=True) for row in own]
-    for number, at in enumerate(sources):
-        content = game.attention_check({**rows[at].content, "context": ""}, number)
+    contents = [{**row.content, PRACTICE: False} for row in own] or [rows[at].content for at in sources]
+    for number in range(len(sources)):
+        content = game.attention_check({**contents[number % len(contents)], "context": ""}, number)
         made.append(Part(QuestionRow(f"check-{number}", content), attention=True))
     return made
 
