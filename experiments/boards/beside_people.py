@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -40,12 +41,13 @@ from shannon_game.experiments.boards.merge import (
 )
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.registry import EXTRAS
-from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
+from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment, loader_warnings
 from shannon_game.experiments.harness.text_models import AnyModel
 from shannon_game.inference.api.keys import key_of
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.api.store import AnswerStore, NoAnswerError
 from shannon_game.inference.lm.engine import engine_class
+from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.progress import stage
 
 _MODULES = "shannon_game.experiments.boards"
@@ -89,6 +91,10 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
     endpoints = [chosen for chosen in settings.models.values() if isinstance(chosen, ApiSettings)]
     for endpoint in endpoints:
         key_of(endpoint)  # one that is missing is said before anything is asked
+    for name, model in settings.models.items():
+        # a mistyped path would otherwise be known after all the data sets
+        if isinstance(model, ModelSettings) and model.source == "folder" and not Path(model.path or "").is_dir():
+            raise InputError(f"is {model.path!r}, and there is no such folder", source=f"model {name!r}", field="path")
     asked, found, left_out, notes = Asked.by(settings), [], [], []
     entries = entries_of(study)
     with stage("data sets", len(entries)) as show:
@@ -96,13 +102,13 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
             show(number, now=corpus.name)
             started = time.monotonic()
             try:
-                measured = _measure(corpus, settings, asked)
+                measured, doubts = _measure(corpus, settings, asked)
             except NoAnswerError:
                 raise
             except InputError as problem:
                 left_out.append(LeftOut(corpus=corpus.name, ability=corpus.ability, why=str(problem)))
                 continue
-            notes += [f"{corpus.name}: {text}" for text in measured.notes]
+            notes += [f"{corpus.name}: {text}" for text in (*doubts, *measured.notes)]
             seconds = round(time.monotonic() - started, 1)
             found.append(_Found(corpus, measured, seconds))
         show(len(entries))
@@ -148,14 +154,15 @@ class _Found:
     seconds: float
 
 
-def _measure(corpus: Corpus, settings: BesidePeopleSettings, asked: Asked) -> Measured:
+def _measure(corpus: Corpus, settings: BesidePeopleSettings, asked: Asked) -> tuple[Measured, tuple[str, ...]]:
+    """Score all players on a data set, and give the doubts of its loader."""
     function: Ability = getattr(import_module(f"{_MODULES}.{corpus.ability}"), corpus.ability)
     study = corpus.study_of()
     if study.attrs[KIND] not in KINDS_OF[corpus.ability]:
         wanted = " or ".join(KINDS_OF[corpus.ability])
         raise InputError(f"{corpus.study} gave a {study.attrs[KIND]} study; {corpus.ability} takes a {wanted} study")
     with stage(corpus.name):
-        return function(study, settings.models, asked)
+        return function(study, settings.models, asked), loader_warnings(study)
 
 
 def _cards(found: Sequence[_Found], left_out: Sequence[LeftOut], settings: BesidePeopleSettings) -> Iterator[Card]:

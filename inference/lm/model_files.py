@@ -57,6 +57,8 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def model_files(folder: Path) -> ModelFiles:
     """Name the files that transformers will read from a folder, after checking what they say of themselves."""
+    if not folder.is_dir():
+        raise InputError("there is no such folder", source=folder)
     if not (folder / CONFIG).exists():
         raise InputError(f"has no {CONFIG}; a folder in the Hub's layout is needed", source=folder)
     for path in folder.iterdir():

@@ -72,6 +72,15 @@ def test_a_corpus_of_ones_own_is_one_file_and_what_is_missing_is_said(home: Path
         sg.beside_people(corpora=["gone.yaml"], models=ngrams(1))
 
 
+def test_doubts_about_a_corpus_of_ones_own_and_a_mistyped_model_are_said(home: Path) -> None:
+    header, *rows = (home / "answers.csv").read_text(encoding="utf-8").splitlines()
+    (home / "answers.csv").write_text("\n".join([header, *rows[:30], header, *rows[30:]]), encoding="utf-8")
+    result = sg.beside_people(corpora=["mine.yaml"], models=ngrams(1), n_replicates=50)
+    assert any(text.startswith("mine: ") and "line 32" in text for text in result.warnings)
+    with pytest.raises(InputError, match=r"model 'typo'.*no such folder"):
+        sg.beside_people(corpora=["mine.yaml"], models={"typo": {"source": "folder", "path": "./typo"}})
+
+
 def test_reading_times_of_ones_own_are_a_table_beside_the_texts(home: Path) -> None:
     rng = np.random.default_rng(0)
     texts = {f"t{at}": " ".join(rng.choice(list(WORDS[0] + WORDS[1] + CONTEXTS[:1]), 12)).split() for at in range(5)}

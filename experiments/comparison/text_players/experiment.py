@@ -194,6 +194,8 @@ def summary(
     sure = [row for row in exact if row.standing not in (TOO_FEW, "no answer")]
     gains = [
         f"{named(row)} {row.points:.1f} [{row.points_lower:.1f}, {row.points_upper:.1f}], {row.standing}"
+        # its points are below those of 50%, and yet it is not worse than chance
+        f"{' (favours neither token, and loses by confidence)' * (row.standing == AT_CHANCE and row.points_upper < 0)}"
         for row in sure
     ]
     few = [named(row) for row in exact if row not in sure]

@@ -156,9 +156,8 @@ class _Source:
         url = self.corpus.address + (its.path or whole)
         if self.root is None:
             target = cache_folder(self.cache_dir) / "norms" / self.name / whole
-            return downloaded(
-                url, target, f"put {whole} into a folder: {Set('study.root', 'FOLDER')}", checksum=its.checksum
-            )
+            hint = f"put {whole} into $SHANNON_DATA/norms/{self.name}, or another folder: {Set('study.root', 'FOLDER')}"
+            return downloaded(url, target, hint, checksum=its.checksum)
         if its.archive and (self.root / file).is_file():
             return self.root / file
         if not (self.root / whole).is_file():

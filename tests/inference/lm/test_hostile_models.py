@@ -162,7 +162,7 @@ def own_code(folder: Path) -> None:
 
 
 HOSTILE: dict[str, tuple[Spoil, str]] = {
-    "no folder": (shutil.rmtree, "has no config.json; a folder in the Hub's layout"),
+    "no folder": (shutil.rmtree, "there is no such folder"),
     "pickled": (pickled, "has neither model.safetensors nor .*pickled weights .* are not read"),
     "own code": (own_code, "needs Python code of its repository, which is never run here"),
     # what the index names
