@@ -10,13 +10,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from shannon_game.estimators.documents import crossed_mean
+from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.reading_words import TextWords, Times
 from shannon_game.experiments.cloze.settings import cluster_se
 from shannon_game.experiments.harness.figures import new_figure, player_colours
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
-from shannon_game.experiments.harness.questions import INTERVAL_SE
 
 _MARKERS = "osD^vP*X"
 _TICK = 12
@@ -27,7 +27,7 @@ def region_means(words: TextWords, times: Times, interval: float) -> pd.DataFram
 
     A reader's mean over all regions is taken out first, and the mean of all readers put back (Cousineau 2005), so that
     intervals show what differs within readers. Errors are clustered over readers and sentences
-    (:func:`~shannon_game.estimators.documents.crossed_mean`); without readers over sentences.
+    (:func:`~shannon_game.estimators.documents.crossed_mean`); without several of both they are over sentences.
     """
     rows = times.rows.assign(value=times.rows["time"].astype(float))
     if "reader" in rows:
@@ -46,7 +46,8 @@ def region_means(words: TextWords, times: Times, interval: float) -> pd.DataFram
             mean = crossed_mean(values, own["reader"].to_numpy(), sentences, probability=interval)
             row |= {"mean_ms": mean.mean, "lower_ms": mean.lower, "upper_ms": mean.upper}
         else:
-            half = INTERVAL_SE * cluster_se(values, sentences) if len(own) > 1 else np.nan
+            freedom = (row["n_sentences"] if row["n_sentences"] > 1 else len(own)) - 1
+            half = t_half_width(cluster_se(values, sentences), freedom, interval) if len(own) > 1 else np.nan
             row |= {"mean_ms": values.mean(), "lower_ms": values.mean() - half, "upper_ms": values.mean() + half}
         surprisal = words.surprisal.iloc[np.unique(own["at"])].mean()
         found.append({**row, **{f"surprisal_nats_{name}": value for name, value in surprisal.items()}})
@@ -69,7 +70,8 @@ def regions_figure(table: pd.DataFrame, players: Sequence[str], study_name: str,
         bars(panels[0], x, own["lower_ms"], own["mean_ms"], own["upper_ms"], linestyle="-", **look)
         for axes, player in zip(panels[1:], players, strict=True):
             axes.plot(x, own[f"surprisal_nats_{player}"], markersize=4, **look)
-    panels[0].set_ylabel(f"ms, {interval:.0%} interval\nwithin readers")
+    within = "\nwithin readers" * bool((table["n_readers"] > 0).any())
+    panels[0].set_ylabel(f"ms, {interval:.0%} interval{within}")
     for axes, player in zip(panels[1:], players, strict=True):
         axes.set_ylabel(f"{label(player)},\nnats")
     slanted = max(map(len, map(str, regions))) > _TICK * 4 / len(regions)

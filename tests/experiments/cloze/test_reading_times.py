@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy.stats import t
 
 from shannon_game import cloze_simulated, cloze_study, reading_times, text_study, tvd
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.reading_regions import region_means
 from shannon_game.experiments.cloze.reading_times import PEOPLE
+from shannon_game.experiments.cloze.reading_words import TextWords, Times, place_index
 
 N_TEXTS, PER_TEXT = 40, 12
 SIMULATED = {"n_items": N_TEXTS * PER_TEXT, "items_per_text": PER_TEXT, "families": ["same", "ranks"]}
@@ -277,3 +280,15 @@ def test_a_baseline_model_is_a_control_of_all_others(tmp_path: Path) -> None:
     assert table["gain_nats"][0] < 0.5 * alone["gain_nats"][0]
     with pytest.raises(InputError, match="model 'unigram'"):
         reading_times(texts_of(words), **given, baseline=["unigram"])
+
+
+@pytest.mark.parametrize("interval", [0.5, 0.9])
+def test_means_of_regions_without_readers_have_the_interval_that_is_asked_for(interval: float) -> None:
+    """Of one value per sentence it is Student's interval of a mean."""
+    values = np.array([300.0, 310.0, 350.0, 320.0])
+    words = TextWords(pd.Series("dog", place_index(np.arange(4), np.ones(4))), pd.DataFrame({"m": [1.0, 2, 3, 6]}))
+    rows = pd.DataFrame({"time": values, "at": range(4), "condition": "odd", "region": "object"})
+    (row,) = region_means(words, Times(rows, pd.DataFrame(), {}), interval).to_dict("records")
+    low, high = t.interval(interval, 3, values.mean(), values.std(ddof=1) / 2)
+    assert (row["lower_ms"], row["mean_ms"], row["upper_ms"]) == pytest.approx((low, 320, high))
+    assert (row["n_readers"], row["n_sentences"], row["surprisal_nats_m"]) == (0, 4, 3)
