@@ -112,7 +112,8 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
         if len(ticks) >= least:
             break
     if len(ticks) >= 2:
-        number_ticks(axis, ticks[:: 1 + len(ticks) // 8])
+        most = min(8, int(1.8 * axes.get_figure(root=True).get_figwidth()))  # type: ignore[union-attr]
+        number_ticks(axis, ticks[:: 1 + len(ticks) // most])
     axis.set_minor_formatter(NullFormatter())
     light_grid(axes, which)
 

@@ -66,9 +66,12 @@ def mark(
 
 
 def named(figure: Figure, handles: Sequence[Any], columns: int = 3) -> None:
-    """Put a legend below the figure, in as many columns as its width has room for."""
-    longest = max(len(str(each.get_label())) for each in handles)
-    room = int(13 * figure.get_figwidth() / (longest + 5))
+    """Put a legend below the figure, in as many columns as its width has room for; longer entries are broken."""
+    letters = int(13 * figure.get_figwidth())
+    for each in handles:
+        each.set_label(fill(str(each.get_label()), letters - 5))
+    longest = max((len(line) for each in handles for line in str(each.get_label()).splitlines()), default=0)
+    room = letters // (longest + 5)
     figure.legend(handles=handles, loc="outside lower center", ncols=max(1, min(columns, len(handles), room)))
 
 

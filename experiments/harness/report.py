@@ -47,7 +47,7 @@ def report(
         body=result.body,
         table="" if result.body is not None else "\n\n".join(table_sections(result)),
         tables=[f"`{key}.csv` ({counted(len(table), 'row')})" for key, table in result.tables.items()],
-        figures={key: " ".join(figure.get_suptitle().split()) for key, figure in result.figures.items()},
+        figures={key: caption_of(figure) for key, figure in result.figures.items()},
         study=name,
         digest=study.attrs.get("data_sha256"),
         overrides=overrides,
@@ -78,6 +78,11 @@ def fill(name: str, folder: Path = Path(__file__).parent, **values: Any) -> str:
 _METADATA: Mapping[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
+def caption_of(figure: Figure) -> str:
+    """Title of a figure in one line."""
+    return " ".join(figure.get_suptitle().split())
+
+
 def save_figures(
     folder: Path,
     figures: Mapping[str, Figure],
@@ -95,7 +100,7 @@ def save_figures(
     # ids of SVG elements are random and the date is now, unless told otherwise
     with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
         for name, figure in figures.items():
-            about = {"Title": " ".join(figure.get_suptitle().split()) or name}
+            about = {"Title": caption_of(figure) or name}
             with shown_title(figure, shown=title):
                 for kind in kinds:
                     path = folder / f"{name}.{kind}"
