@@ -297,6 +297,8 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     arguments = [*flags, *options.overrides]
     refuse_keys(options.overrides)
     asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
+    if len(asked) > 1:
+        raise InputError("a run answers one; start one for each", source="command line", field=", ".join(asked))
     if options.help and asked:
         own = [f"file://{Path(options.config_dir).absolute()}"] if options.config_dir else []
         chosen = [text for text in options.overrides if text.partition("=")[0] in ("study", *CHOICES)]

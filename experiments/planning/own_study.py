@@ -37,6 +37,10 @@ _USUAL = {
 }
 _GAP = re.compile(r"_{2,}|\[([^\[\]]+)\]")
 _NUMBER = r"(\d+(?:\.\d+)?)"
+_IN_WORDS = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
+    r"|hundreds?|dozens?)\b"
+)
 _ASKS = {
     "contexts": rf"{_NUMBER} (?:own )?(?:sentences?|contexts?|items?|texts?)",
     "people": rf"{_NUMBER} (?:people|persons?|participants?|readers?)",
@@ -138,6 +142,8 @@ def read_question(text: str) -> Asked:
             f"has {left[0]}, of which it does not say what it counts: sentences, people, answers, minutes, or nats"
         )
         raise InputError(problem, source="question", field=text)
+    if in_words := _IN_WORDS.search(rest):
+        raise InputError(f"has {in_words[0]!r} in letters; write numbers in digits", source="question", field=text)
     if not games:
         problem = "asks for nothing that is known; say cloze norms, loss, or guesses (bounds of the entropy)"
         raise InputError(problem, source="question", field=text)

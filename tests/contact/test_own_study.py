@@ -95,6 +95,8 @@ def test_what_a_plan_computes_and_what_cannot_be_had(tmp_path: Path, monkeypatch
         study_command(["s.csv", "loss, interval of 0.5 nats"])
     with pytest.raises(InputError, match="has 5, of which it does not say"):
         read_question("cloze norms with 5 things")
+    with pytest.raises(InputError, match="has 'sixty' in letters"):
+        read_question("cloze norms by sixty people")
     with pytest.raises(InputError, match="asks for 25 contexts, and the table has 6"):
         study_command(["s.csv", "cloze norms of 25 sentences"])
 

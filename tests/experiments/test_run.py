@@ -138,6 +138,7 @@ def test_a_reader_that_leaves_early_loses_no_output(tmp_path):
     ("arguments", "says"),
     [
         (["-m", "+exp=perplexity,rounding"], "one experiment"),
+        (["perplexity", "n=5", "human_loss"], "perplexity, human_loss: a run answers one"),
         (["-m", "+exp=perplexity", "resume=true"], "there is: first, second"),
         (["-m", "perplexity", "sweep=first"], "add resume=true"),
         (["+exp=perplexity", "seed=0,1"], "seed: has several values; add -m"),
