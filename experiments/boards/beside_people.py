@@ -93,7 +93,9 @@ def beside_people(study: xr.Dataset, settings: BesidePeopleSettings) -> Experime
         key_of(endpoint)  # one that is missing is said before anything is asked
     for name, model in settings.models.items():
         # a mistyped path would otherwise be known after all the data sets
-        if isinstance(model, ModelSettings) and model.source == "folder" and not Path(model.path or "").is_dir():
+        if not isinstance(model, ModelSettings) or model.source != "folder":
+            continue
+        if not Path(str(model.path)).expanduser().is_dir():
             raise InputError(f"is {model.path!r}, and there is no such folder", source=f"model {name!r}", field="path")
     asked, found, left_out, notes = Asked.by(settings), [], [], []
     entries = entries_of(study)

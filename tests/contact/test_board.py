@@ -81,6 +81,17 @@ def test_doubts_about_a_corpus_of_ones_own_and_a_mistyped_model_are_said(home: P
         sg.beside_people(corpora=["mine.yaml"], models={"typo": {"source": "folder", "path": "./typo"}})
 
 
+@pytest.mark.torch
+def test_the_folder_of_a_model_may_be_below_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    (home / "models").mkdir()
+    models = {**ngrams(1), "below": {"source": "folder", "path": "~/models"}}
+    result = sg.beside_people(corpora=["mine.yaml"], models=models, n_replicates=50)
+    # it is found, and is no model
+    card = json.loads((result.files["cards"] / "below.json").read_text(encoding="utf-8"))
+    assert "config.json" in card["left_out"][0]["why"]
+
+
 def test_reading_times_of_ones_own_are_a_table_beside_the_texts(home: Path) -> None:
     rng = np.random.default_rng(0)
     texts = {f"t{at}": " ".join(rng.choice(list(WORDS[0] + WORDS[1] + CONTEXTS[:1]), 12)).split() for at in range(5)}
