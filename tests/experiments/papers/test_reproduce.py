@@ -9,6 +9,7 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -66,9 +67,11 @@ def reproduced(data: Path, folder: Path, parts: list[str] = PARTS_RUN, **setting
     cfg.data.root = str(data)
     given = {"n_jobs": 2, "folder": str(folder), "parts": parts, "overrides": OVERRIDES} | settings
     cfg.experiment = OmegaConf.merge(cfg.experiment, given)
-    # checkouts are tested, whatever is installed
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
+    # as somebody who installed the package and has no checkout, whatever is installed here
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as site:
+        Path(site, "shannon_game").symlink_to(ROOT / "shannon_game")
+        patch.setenv("PYTHONPATH", site)
+        patch.chdir(site)
         return prepare(cfg).run()
 
 
