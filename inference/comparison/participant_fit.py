@@ -42,7 +42,7 @@ from shannon_game.inference.comparison.participant_gap import (
 from shannon_game.inference.posterior import kept
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
-from shannon_game.inference.posterior.gaussian import OFTEN, QUICK, Gaussian, Program, fit_gaussian, nuts
+from shannon_game.inference.posterior.gaussian import Gaussian, Program, fit_gaussian, trajectories
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.latent_words import draw_words
 from shannon_game.models.comparison.participant_data import ParticipantData
@@ -58,8 +58,8 @@ from shannon_game.models.comparison.reports import ReportLikelihood
 
 ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
-NUTS = "pymc"
-"""The sampler of this model, whose log-density no other package's compiler knows."""
+PYMC = "pymc"
+"""What compiles the log-density of this model, which no other package can."""
 CHECKED = ("gap", "k0")
 """What the check of a fit looks at: what is reported."""
 REPORTED = GateThresholds(r_hat=1.02, ess_bulk=200, ess_tail=200)
@@ -119,8 +119,8 @@ _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
 _FIRST_DRAWS = 40
-_MANY = 400
-"""Draws for which a faster density is worth seconds of compiling."""
+_SPARE = 1.2
+"""By how much more effective draws are aimed at than a check wants, of which their estimates are a tenth off."""
 _APART = 1.5
 """R-hat of chains that are in different places, where more draws would not help."""
 
@@ -280,13 +280,13 @@ def fit_participants(
     covariates: pd.DataFrame | None = None,
     report: str | ReportLikelihood = "linear",
     law: Law | None = None,
-    draws: int = 120,
-    tune: int = 20,
+    draws: int = 90,
+    tune: int = 10,
     chains: int = 4,
-    cores: int | None = 1,
+    cores: int | None = 1,  # noqa: ARG001 - a setting of every sampler
     target_accept: float = 0.75,
     retries: int = 0,
-    sampler: str = NUTS,
+    sampler: str = PYMC,
     thresholds: GateThresholds | None = None,
     seed: int = 0,
 ) -> ParticipantFit:
@@ -301,14 +301,16 @@ def fit_participants(
     report, law
         See :func:`shannon_game.models.participant_model`.
     draws, tune, chains : int
-        Draws of each chain of PyMC's NUTS, from the Gaussian around the mode, and how many are left out before them.
+        Draws of each chain of Hamiltonian Monte Carlo, from the Gaussian around the mode, and how many are left out
+        before them.
     cores : int, optional
-        Chains at a time; by default one, and None takes all cores.
+        Has no effect: the chains take turns in one process.
     target_accept : float
-        Sets the step, which is not adapted.
+        Sets the first step.
     retries : int
-        How often as many draws are added to those that miss the thresholds. After divergent transitions twice as many
-        are made anew, with half the distance of `target_accept` to 1. Chains that are in different places get no more.
+        How often draws are added to those that miss the thresholds, as many as their effective number says, at most as
+        many again. After divergent transitions twice as many are made anew, with half the distance of `target_accept`
+        to 1. Chains that are in different places get no more.
     sampler : str
         ``pymc`` alone.
     thresholds : GateThresholds, optional
@@ -323,14 +325,13 @@ def fit_participants(
     >>> fit.item_gap_nats.shape, list(fit.summary().index)
     ((40, 6), ['gap_nats', 'k0', 'temperature'])
     """
-    if sampler != NUTS:
-        raise unknown_choice("sampler of the participant model", sampler, [NUTS])
+    if sampler != PYMC:
+        raise unknown_choice("sampler of the participant model", sampler, [PYMC])
     p = priors or ParticipantPriors()
     anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
     rng = np.random.default_rng(seed)
     scale = None if anchor.name == "answers" or data.is_player else anchor.k0
-    often = chains * (draws + tune) > _MANY
-    compiled = compiled_for(data, p, scale, often=often, covariates=covariates, report=report, law=law)
+    compiled = compiled_for(data, p, scale, covariates=covariates, report=report, law=law)
     if anchor.name == "outcomes" and scale is not None:
         for _ in range(_ROUNDS):
             belief = compiled.at(scale).belief(_FIRST_DRAWS, rng)
@@ -342,7 +343,7 @@ def fit_participants(
     compiled.at(scale)
     earlier: InferenceData | None = None
     for left in reversed(range(retries + 1)):
-        lengths = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "target_accept": target_accept}
+        lengths = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
         idata, belief = compiled.draws(rng, earlier, **lengths)
         fit = _judged(compiled, anchor, rng, idata, belief, priors=p, scale=scale, thresholds=thresholds or REPORTED)
         if fit.convergence.passed or not left or fit.convergence.r_hat_max > _APART:
@@ -350,8 +351,14 @@ def fit_participants(
         if fit.convergence.n_divergent:
             earlier, draws, target_accept = None, 2 * draws, (1 + target_accept) / 2
         else:
-            earlier, draws = idata, group(idata, "posterior").sizes["draw"]
+            earlier, draws = idata, _further(fit.convergence, thresholds or REPORTED, group(idata, "posterior"))
     return fit if data.is_player else judged_by_outcomes(fit)
+
+
+def _further(found: Convergence, wanted: GateThresholds, posterior: xr.Dataset) -> int:
+    """Draws of each chain to add, from a quarter of those that there are to as many."""
+    short = max(wanted.ess_bulk / found.ess_bulk_min, wanted.ess_tail / found.ess_tail_min)
+    return int(np.ceil(posterior.sizes["draw"] * np.clip(_SPARE * short - 1, 0.25, 1)))
 
 
 def tail_scales(data: ParticipantData, rng: np.random.Generator, n: int, *, shared_bias: bool) -> FloatArray:
@@ -419,9 +426,9 @@ def _judged(
 class Compiled:
     """A model compiled, which fits share, and the Gaussian of one of them at one scale after the other."""
 
-    def __init__(self, model: pm.Model, data: ParticipantData, made_of: Sequence[Any], *, often: bool) -> None:
+    def __init__(self, model: pm.Model, data: ParticipantData, made_of: Sequence[Any]) -> None:
         inputs = {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}
-        self.program = Program(model, inputs, model.spreads, OFTEN if often else QUICK)
+        self.program = Program(model, inputs, model.spreads)
         self.of(data, made_of)
 
     def of(self, data: ParticipantData, made_of: Sequence[Any]) -> Compiled:
@@ -469,28 +476,24 @@ class Compiled:
         """Draws of the posterior after `earlier` ones, and of the belief given all."""
         # a fit that is taken from an earlier run leaves the generator where one that is made leaves it
         seed = int(rng.integers(2**31))
-        of = [self.data, self.made_of, self.scale, seed, {**lengths, "cores": None}]
+        of = [self.data, self.made_of, self.scale, seed, lengths]
         if earlier is not None:
             lengths |= {"tune": 0, "after": group(earlier, "posterior")}
         idata = kept.posterior(
             "participants",
             of=of,
-            draw=lambda: nuts(self.program, self.gaussian, np.random.default_rng(seed), **lengths),
+            draw=lambda: trajectories(self.program, self.gaussian, np.random.default_rng(seed), **lengths),
         )
         if earlier is not None:
             names = ("posterior", "sample_stats")
             both = {name: xr.concat([group(one, name) for one in (earlier, idata)], "draw") for name in names}
             idata = from_groups({name: one.assign_coords(draw=range(one.sizes["draw"])) for name, one in both.items()})
         posterior = group(idata, "posterior")
-        draws = posterior.stack(sample=("chain", "draw"))  # noqa: PD013
-        model = self.program.model
-        values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
-        return idata, self.belief_given((self.inputs_of(*one) for one in zip(*values, strict=True)), rng)
-
-    @property
-    def inputs_of(self) -> Any:
-        """Inputs of the likelihood as a function of the model's free variables."""
-        return self.program.function("inputs", self.program.model.latent_inputs)
+        names = [one.name for one in self.program.model.free_RVs]
+        columns = [posterior[name].transpose("chain", "draw", ...).to_numpy() for name in names]
+        rows = zip(*(one.reshape(-1, *one.shape[2:]) for one in columns), strict=True)
+        points = (self.program.at(dict(zip(names, row, strict=True))) for row in rows)
+        return idata, self.belief_given((self.program.wanted(x) for x in points), rng)
 
     @property
     def chances_of(self) -> Any:
@@ -533,8 +536,6 @@ def compiled_for(
     data: ParticipantData,
     priors: ParticipantPriors,
     scale: float | None,
-    *,
-    often: bool,
     **more: Any,
 ) -> Compiled:
     """Compile the model, or take one whose words, answers and people are the same: priors and reports may be others."""
@@ -542,14 +543,14 @@ def compiled_for(
     its = {name: value for name, value in vars(data).items() if name not in _NOT_COMPILED}
     its |= {"participant": data.participant.size} if data.is_player else {}
     try:
-        key = content_digest([its, scale is None, often, *made_of[1:]])
+        key = content_digest([its, scale is None, *made_of[1:]])
     except UnsureError:
         key = ""
     if found := _compiled.pop(key, None):
         found = copy(found).of(data, made_of)
     else:
         model = participant_model(data, priors, k0=scale, **more)
-        found = Compiled(model, data, made_of, often=often)
+        found = Compiled(model, data, made_of)
     if key:
         _compiled[key] = found
         for old in [*_compiled][:-_N_COMPILED]:

@@ -26,11 +26,9 @@ _STATS = {
     "lp": ("log-density of the posterior but for a constant", "nats"),
     "energy": ("Hamiltonian energy", "nats"),
     "energy_error": ("change of the energy along the trajectory", "nats"),
-    "max_energy_error": ("largest change of the energy along the trajectory", "nats"),
     "diverging": ("whether the trajectory diverged", "1"),
-    "acceptance_rate": ("mean acceptance probability along the trajectory", "1"),
-    "tree_depth": ("depth of the trajectory's tree", "1"),
-    "n_steps": ("leapfrog steps", "1"),
+    "acceptance_rate": ("acceptance probability of the trajectory", "1"),
+    "n_steps": ("steps of the trajectory", "1"),
 }
 _DATA = {
     "reports": ("probability reported that the target is the true one of two tokens", "probability"),
@@ -153,7 +151,7 @@ class _Simulator:
     def __call__(self, values: Mapping[str, NDArray[Any]], rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         compiled, data, model = self.compiled, self.compiled.data, self.compiled.program.model
         given = [values[rv.name] for rv in model.free_RVs]
-        belief = compiled.belief_given([compiled.inputs_of(*given)], rng, of_law=self.of_law)
+        belief = compiled.belief_given([compiled.program.wanted(compiled.program.at(values))], rng, of_law=self.of_law)
         model.drawn_log_odds.set_value(-belief.token_log_ratio[0, data.row_token])
         found = {"reports": data.box_value[drawn_places(compiled.chances_of(*given)[0], rng)]}
         kept = single_answers(data)

@@ -36,7 +36,7 @@ from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.models.compiled import compiled
 
-_LEAST = 1e-290
+_LEAST, _LEAST_CHANCE = 1e-290, 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +260,7 @@ class LatentWords(Op):
     ) -> tuple[Any, ...]:
         """Log-likelihood, gradients by law, target, quiet and chance, terms of items, and the two inverse means."""
         self._check(np.shape(chance))
-        given = [np.ascontiguousarray(x, dtype=float) for x in (law, target, quiet, chance)]
+        given = [np.ascontiguousarray(x, dtype=float) for x in (law, target, quiet, np.maximum(chance, _LEAST_CHANCE))]
         by_item, target_inverse = np.empty((2, self.items.t_first.size))
         found = (*(np.empty_like(x) for x in given), by_item, np.empty(self.words.bin.size), target_inverse)
         total = _likelihood(  # type: ignore[call-arg]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _KEPT = 1e-4
 """Part of the largest probability below which a place of a grid is left out, beside a margin."""
-_LEAST_CHANCE = 1e-30
 _FAR = 1e4
 _LAW_BIN_NATS = 0.5
 _ENTROPY_CLASSES = 3
@@ -252,7 +251,7 @@ def participant_model(
         words = LatentWords(*words_of(data, grid, token_bin=table.token_bin))
         rows = {name: _shared(value, f"report_{name}") for name, value in row_values(data, words).items()}
         here = _asked(rows, len(data.box_edges))
-        inputs = [of_words, target, quiet, pt.maximum(probability(here), _LEAST_CHANCE)]
+        inputs = [of_words, target, quiet, probability(here)]
         found: Any = words(*inputs)
         pm.Potential("likelihood", found[0])
         at = _shared(np.zeros(data.row_box.size), "drawn_log_odds")

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from scipy.special import ndtr
@@ -159,8 +160,8 @@ class Asked:
     def box(self, mean: Any, noise: Any, lapses: Lapses) -> Any:
         """Probability of what was reported: normal noise around a mean, in log-odds, or a lapse."""
         rate = lapses.rate if lapses.rate.ndim == 0 else self.by_person(lapses.rate)[0]
-        found: Any = normal_interval((self.low - mean) / noise, (self.high - mean) / noise)
-        inside = found[0]
+        given = [pt.atleast_2d(pt.as_tensor(x)) for x in (mean, noise, self.low, self.high)]
+        inside: Any = normal_interval(*given)[0]
         return (1 - rate) * inside + rate * (lapses.half * self.at_half + (1 - lapses.half) / self.n_boxes)
 
 
@@ -257,40 +258,60 @@ def report_likelihood(report: str | ReportLikelihood) -> ReportLikelihood:
 
 
 @compiled
-def _at(table: FloatArray, z: float) -> float:
-    """Value of a table on [-8, 8] between its places, and at its ends beyond them."""
-    place = min(max((z + _END) * _PER_UNIT, 0.0), _CELLS - 1e-9)
-    i = int(place)
-    return table[i] + (place - i) * (table[i + 1] - table[i])  # type: ignore[no-any-return]
+def _of(x: FloatArray, i: int, j: int) -> float:
+    return x[min(i, x.shape[0] - 1), min(j, x.shape[1] - 1)]  # type: ignore[no-any-return]
 
 
 @compiled
-def _interval(below, above, out, d_below, d_above):
-    for i in range(below.size):
-        out[i] = _at(_CDF, above[i]) - _at(_CDF, below[i])
-        d_below[i], d_above[i] = -_at(_PDF, below[i]), _at(_PDF, above[i])
+def _interval(mean, noise, low, high, out, d_mean, d_noise):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            here, sd = _of(mean, i, j), _of(noise, i, j)
+            out[i, j] = d_mean[i, j] = d_noise[i, j] = 0.0
+            for sign, end in ((1.0, _of(high, i, j)), (-1.0, _of(low, i, j))):
+                z = (end - here) / sd
+                # between the places of the tables on [-8, 8], and their ends beyond
+                place = min(max((z + _END) * _PER_UNIT, 0.0), _CELLS - 1e-9)
+                k = int(place)
+                density = sign * (_PDF[k] + (place - k) * (_PDF[k + 1] - _PDF[k])) / sd
+                out[i, j] += sign * (_CDF[k] + (place - k) * (_CDF[k + 1] - _CDF[k]))
+                d_mean[i, j] -= density
+                d_noise[i, j] -= density * z
 
 
 class NormalInterval(Op):
-    """Probability between two numbers under a standard normal, from tables; then its derivatives."""
+    """Probability of a normal, of a mean and a standard deviation, between two numbers; and its derivatives by these.
+
+    Tables have the normal distribution; ends of intervals are no parameters.
+    """
 
     __props__ = ()
 
     def make_node(self, *inputs: Any) -> Apply[Any]:
-        """Lower and upper ends, of one shape."""
-        both = [pt.as_tensor(x, dtype="float64") for x in inputs]
-        return Apply(self, both, [both[0].type() for _ in range(3)])
+        """Mean, standard deviation, lower and upper ends, (report, place); any may be broadcast."""
+        four = [pt.as_tensor(x, dtype="float64") for x in inputs]
+        shape = [1 if all(x.type.broadcastable[at] for x in four) else None for at in range(2)]
+        return Apply(self, four, [pt.tensor(dtype="float64", shape=shape) for _ in range(3)])
 
     def perform(self, node: Apply[Any], inputs: Any, output_storage: Any) -> None:  # noqa: ARG002
         """Compute."""
-        found = np.empty((3, inputs[0].size))
-        _interval(np.ravel(inputs[0]), np.ravel(inputs[1]), *found)
+        found = np.empty((3, *np.broadcast_shapes(*(x.shape for x in inputs))))
+        _interval(*(np.ascontiguousarray(x) for x in inputs), *found)
         for cell, value in zip(output_storage, found, strict=True):
-            cell[0] = value.reshape(inputs[0].shape)
+            cell[0] = value
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:  # noqa: ARG002
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
         """Give the gradients of the first output."""
-        return [cotangents[0] * outputs[1], cotangents[0] * outputs[2]]
+        own = []
+        for x, derivative in zip(inputs[:2], outputs[1:], strict=True):
+            axes = [at for at in range(2) if x.type.broadcastable[at] and not outputs[0].type.broadcastable[at]]
+            by_place = cotangents[0] * derivative
+            own.append(by_place.sum(axis=axes, keepdims=True) if axes else by_place)
+        return [*own, *(disconnected_type() for _ in range(2))]
+
+    def connection_pattern(self, node: Apply[Any]) -> list[list[bool]]:  # noqa: ARG002
+        """Ends of intervals have no gradient."""
+        return [[at < 2] * 3 for at in range(4)]
 
     L_op = pullback  # type: ignore[assignment]
 

@@ -32,7 +32,6 @@ import xarray as xr
 
 from shannon_game.inference.comparison.participant_fit import Anchor, Compiled, ParticipantFit, fit_participants
 from shannon_game.inference.comparison.participant_gap import SharedBelief
-from shannon_game.inference.posterior.arviz_adapter import from_groups
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.participant_data import participant_data
 from shannon_game.models.comparison.participants import GRID
@@ -94,22 +93,10 @@ def of_gaussian(
     chains: int,
     **_: Any,
 ) -> tuple[Any, SharedBelief]:
-    """Draws of the Gaussian around the mode, in place of NUTS."""
-    model = compiled.program.model
-    found = [compiled.program.values(x) for x in compiled.gaussian.points(chains * draws, rng)]
-    posterior = {
-        name: (
-            ("chain", "draw", *model.named_vars_to_dims.get(name, ())),
-            np.stack([values[name] for values, _ in found]).reshape(chains, draws, *np.shape(value)),
-        )
-        for name, value in found[0][0].items()
-    }
-    stats = {"diverging": (("chain", "draw"), np.zeros((chains, draws), dtype=bool))}
-    used = {dim for dims, _ in posterior.values() for dim in dims}
-    coords = {name: list(of) for name, of in model.coords.items() if name in used}
-    coords |= {"chain": list(range(chains)), "draw": list(range(draws))}
-    idata = from_groups({"posterior": xr.Dataset(posterior, coords=coords), "sample_stats": xr.Dataset(stats)})
-    return idata, compiled.belief_given([inputs for _, inputs in found], rng)
+    """Draws of the Gaussian around the mode, instead of trajectories."""
+    points = compiled.gaussian.points(chains * draws, rng)
+    idata = compiled.program.posterior(points.reshape(chains, draws, -1), {"diverging": np.zeros((chains, draws))})
+    return idata, compiled.belief_given((compiled.program.wanted(x) for x in points), rng)
 
 
 def compared(fit: ParticipantFit, truth: hidden.Truth) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def test_one_seed_one_fit_also_from_a_run_before(tmp_path: Path, monkeypatch: py
     def draw_none(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(participant_fit, "nuts", draw_none)
+    monkeypatch.setattr(participant_fit, "trajectories", draw_none)
     np.testing.assert_array_equal(first.gap_nats, fitted().gap_nats)
     # of other priors, or another report likelihood, there is none
     for more in ({"priors": ParticipantPriors(noise=1.0)}, {"report": "pulled"}):
@@ -172,7 +172,7 @@ def test_language_models_that_play_one_study_share_a_model(monkeypatch: pytest.M
     monkeypatch.setattr(participant_fit, "participant_model", lambda *_, **__: None)
     monkeypatch.setattr(participant_fit, "Compiled", lambda *_, **__: made.append(Counted()) or made[-1])
     study, priors = comparison_study(), ParticipantPriors()
-    how: dict[str, Any] = {"often": True, "covariates": None, "report": "linear", "law": None}
+    how: dict[str, Any] = {"covariates": None, "report": "linear", "law": None}
     for player, rounding in (("lm-weak", None), ("lm-strong", None), ("lm-weak", "interface")):
         participant_fit.compiled_for(participant_data(study, player=player, rounding=rounding), priors, None, **how)
     participant_fit.compiled_for(participant_data(study), priors, 1.0, **how)

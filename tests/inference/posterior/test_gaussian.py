@@ -1,4 +1,4 @@
-"""The Gaussian around a mode, and NUTS in its metric: against closed forms and quadrature."""
+"""The Gaussian around a mode, and Hamiltonian Monte Carlo about it: against closed forms and quadrature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import gamma
 
 from shannon_game.inference.posterior import gaussian
 from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
-from shannon_game.inference.posterior.gaussian import Program, Spread, fit_gaussian, nearby_mode, nuts
+from shannon_game.inference.posterior.gaussian import Program, Spread, fit_gaussian, nearby_mode, trajectories
 
 pytestmark = pytest.mark.mcmc
 X = np.array([[1.0, 0.2, -1.0], [1.0, 1.3, 0.4], [1.0, -0.7, 2.0], [1.0, 0.1, 0.3]])
@@ -42,7 +42,7 @@ def test_the_gaussian_of_a_normal_posterior_is_exact() -> None:
     np.testing.assert_allclose(found.directions @ found.directions.T, covariance, rtol=1e-6)
     moved = type(found)(found.mode + 0.5 * sd, found.directions)
     np.testing.assert_allclose((nearby_mode(program, moved) - mean) / sd, 0, atol=0.05)
-    posterior = group(nuts(program, found, np.random.default_rng(0), draws=500, tune=100), "posterior")
+    posterior = group(trajectories(program, found, np.random.default_rng(0), draws=500, tune=100), "posterior")
     beta = posterior["beta"].to_numpy()
     for at in range(3):
         agrees(beta[..., at], mean[at])
@@ -51,17 +51,16 @@ def test_the_gaussian_of_a_normal_posterior_is_exact() -> None:
 
 
 def test_draws_that_are_stopped_are_no_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyMC returns the draws made so far."""
     told = count()
 
     def stop(_name: str) -> None:
-        if next(told) == 30:  # PyMC would go on with the next chain
+        if next(told) == 30:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(gaussian, "advance", stop)
     program = Program(regression())
     with pytest.raises(KeyboardInterrupt):
-        nuts(program, fit_gaussian(program), np.random.default_rng(0), draws=50, tune=10, chains=2)
+        trajectories(program, fit_gaussian(program), np.random.default_rng(0), draws=50, tune=10, chains=2)
     assert next(told) == 31
 
 
@@ -73,10 +72,10 @@ def test_draws_of_posteriors_far_from_normal() -> None:
     with pm.Model() as skewed:
         pm.Gamma("x", 4, 1)
     program = Program(flat)
-    found = nuts(program, fit_gaussian(program), np.random.default_rng(1), draws=1000, tune=300)
+    found = trajectories(program, fit_gaussian(program), np.random.default_rng(1), draws=1000, tune=300)
     agrees(group(found, "posterior")["x"].to_numpy() ** 2, float(gamma(0.75) / gamma(0.25)))
     program = Program(skewed)
-    found = nuts(program, fit_gaussian(program), np.random.default_rng(2), draws=1000, tune=200)
+    found = trajectories(program, fit_gaussian(program), np.random.default_rng(2), draws=1000, tune=200)
     agrees(group(found, "posterior")["x"].to_numpy(), 4.0)
     assert not group(found, "sample_stats")["diverging"].any()
 
@@ -96,5 +95,5 @@ def test_draws_have_the_posterior_of_a_spread_and_the_mode_its_margin() -> None:
     weight = np.exp(log_density - log_density.max())
     at = next(place.start for name, place in program._places.items() if name == "sd_log__")
     assert found.mode[at] == pytest.approx(log_sd[log_density.argmax()], abs=0.05)
-    drawn = group(nuts(program, found, np.random.default_rng(3), draws=1500, tune=200), "posterior")
+    drawn = group(trajectories(program, found, np.random.default_rng(3), draws=1500, tune=200), "posterior")
     agrees(np.log(drawn["sd"].to_numpy()), float(weight @ log_sd / weight.sum()))
