@@ -70,7 +70,7 @@ class SamplerSettings(Group, ChainSettings):
 
     name: SamplerName = "nutpie"
     """NUTS by this package (numpyro and blackjax come with the extra samplers); human_loss and recovery of loss take
-    pymc alone."""
+    pymc alone, for the density of trajectories of their own."""
     cores: Count | None = None
     """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
 

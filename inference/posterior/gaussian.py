@@ -307,12 +307,12 @@ def _motion(
 ) -> tuple[tuple[FloatArray, float, FloatArray], FloatArray]:
     """Turn by the Gaussian's exact motion between kicks by what the density differs (Shahbaba and others 2014)."""
     (z, value, slope), p = start, momentum
-    cosine, sine = np.cos(step), np.sin(step)
+    cosine, sine, most = np.cos(step), np.sin(step), value + p @ p / 2 + _DIVERGED
     for _ in range(n_steps):
         p = p - step / 2 * (slope - z)
         z, p = cosine * z + sine * p, cosine * p - sine * z
         value, slope = potential(z)
         p = p - step / 2 * (slope - z)
-        if not np.isfinite(value):
+        if not value < most:
             break
     return (z, value, slope), p

@@ -263,7 +263,7 @@ def _of(x: FloatArray, i: int, j: int) -> float:
 
 
 @compiled
-def _interval(mean, noise, low, high, out, d_mean, d_noise):
+def _interval(mean, noise, low, high, out, d_mean, d_noise):  # noqa: PLR0917
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             here, sd = _of(mean, i, j), _of(noise, i, j)

@@ -33,7 +33,7 @@ REPEATS = 100
 
 def compiled_of(data: ParticipantData, report: str) -> Compiled:
     """The model that its fit takes, at its mode."""
-    return compiled_for(data, ParticipantPriors(), None, often=True, covariates=None, report=report, law=None).at(None)
+    return compiled_for(data, ParticipantPriors(), None, covariates=None, report=report, law=None).at(None)
 
 
 def cost(data: ParticipantData, report: str) -> float:
