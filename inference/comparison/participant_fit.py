@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,6 @@ from shannon_game.inference.comparison.participant_gap import (
     SharedBelief,
     loss_gap,
     outcome_temperature,
-    tail_share,
     top1_rate,
 )
 from shannon_game.inference.posterior import kept
@@ -221,17 +221,22 @@ class ParticipantFit(Result):
         found: FloatArray = item_gap.mean(axis=1) + self.discrepancy @ np.array([1.0, uninformed])
         return found
 
+    @cached_property
+    def _parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.belief.parts(self.temperature)
+
     @property
     def tail_share(self) -> FloatArray:
-        """Share of the belief on tokens never drawn nor answered, (draw, item)."""
-        return tail_share(self.belief, self.temperature)
+        """Share of the belief on tokens never drawn nor answered, known through the law alone, (draw, item)."""
+        share: FloatArray = self._parts[2] / sum(self._parts)
+        return share
 
     def tail_factor(self, gap_nats: float) -> float:
         """By which factor the belief on tokens never drawn must be multiplied for the median gap to be `gap_nats`.
 
         Infinite, or 0, where no factor does it.
         """
-        asked, drawn, never = self.belief.parts(self.temperature)
+        asked, drawn, never = self._parts
 
         def median(factor: float) -> float:
             total = np.log(asked + drawn + factor * never)
@@ -398,8 +403,11 @@ def _judged(
         weight = rng.exponential(size=belief.target.shape)
         temperature = outcome_temperature(belief, weight, objective=anchor.objective)
     posterior, stats = group(idata, "posterior"), group(idata, "sample_stats")
-    mean = loss_gap(belief, temperature).mean(axis=1).reshape(posterior.sizes["chain"], posterior.sizes["draw"])
+    item_gap = loss_gap(belief, temperature)
+    mean = item_gap.mean(axis=1).reshape(posterior.sizes["chain"], posterior.sizes["draw"])
     tail_scale = tail_scales(data, rng, belief.n_draws, shared_bias="bias_mean" in posterior)
+    if (tail_scale != 1).any():
+        item_gap = loss_gap(belief, temperature, tail_scale)
     gap = xr.Variable(("chain", "draw"), mean, {"description": DESCRIPTIONS["gap"]})
     posterior = posterior.assign(gap=gap)
     checked = posterior[[name for name in CHECKED if name in posterior]]
@@ -416,7 +424,7 @@ def _judged(
         ),
         belief=belief,
         temperature=temperature,
-        item_gap_nats=loss_gap(belief, temperature, tail_scale),
+        item_gap_nats=item_gap,
         tail_scale=tail_scale,
         discrepancy=rng.normal(size=(belief.n_draws, 2)) * [priors.form, priors.uninformed],
         compiled=compiled,
@@ -435,7 +443,7 @@ class Compiled:
         """Begin a fit, in place, whose priors are the first that it is made of."""
         self.data, self.made_of = data, made_of
         self.scale: float | None = None
-        self.start: FloatArray | None = None
+        self.near: Gaussian | None = None
         self.program.precision = []
         return self
 
@@ -443,8 +451,8 @@ class Compiled:
         """Move the Gaussian to this scale, in place; return this object."""
         self.scale = scale
         self._hold()
-        self.gaussian = fit_gaussian(self.program, start=self.start, before=self.set_windows)
-        self.start, self.precision = self.gaussian.mode, self.program.precision
+        self.gaussian = fit_gaussian(self.program, near=self.near, before=self.set_windows)
+        self.near, self.precision = self.gaussian, self.program.precision
         return self
 
     def again(self) -> None:

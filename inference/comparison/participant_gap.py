@@ -126,13 +126,6 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0, tail_factor: Ar
     return belief.data.target_log_g + np.log(total)
 
 
-def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
-    """Share of the belief on tokens never drawn nor answered, known through the law alone, (draw, item)."""
-    asked, drawn, never = belief.parts(temperature)
-    share: FloatArray = never / (asked + drawn + never)
-    return share
-
-
 def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objective: str = "rank") -> FloatArray:
     r"""Find the temperature at which the shared belief best fits which of the tokens was the true one, (draw,).
 

@@ -138,7 +138,7 @@ def with_priors(
     near = _Nearby(fit, rng, n_draws)
     set_priors(near.program.model, priors, fit.data)
     try:
-        return near.gap(fit_gaussian(near.program, start=near.whole.mode, before=fit.compiled.set_windows))
+        return near.gap(fit_gaussian(near.program, near=near.whole, before=fit.compiled.set_windows))
     finally:
         fit.compiled.again()
 

@@ -203,16 +203,19 @@ class Program:
 
 
 def fit_gaussian(
-    program: Program, *, start: FloatArray | None = None, before: Callable[[FloatArray], None] | None = None
+    program: Program, *, near: Gaussian | None = None, before: Callable[[FloatArray], None] | None = None
 ) -> Gaussian:
     """Find the mode, and the Gaussian that has the curvature of the log-density there.
 
-    The search begins at `start`, the mode of a model that is much alike, or in more rounds at the model's own; `before`
-    is called with the parameters before every round, to adapt the program to where it is.
+    The search begins at `near`, the Gaussian of a model that is much alike, in its directions, or in rounds at the
+    model's own start; `before` is called with the parameters before every round, to adapt the program to where it is.
     """
     adapt = before or (lambda _: None)
-    found = Gaussian(program.start if start is None else start, np.eye(program.start.size))
-    for n_steps in _ROUNDS if start is None else _ROUNDS[1:]:
+    found = near or Gaussian(program.start, np.eye(program.start.size))
+    if near is not None:
+        adapt(found.mode)
+        found = Gaussian(nearby_mode(program, found, _ROUNDS[1]), found.directions)
+    for n_steps in _ROUNDS if near is None else ():
         adapt(found.mode)
         curvature = program.curvature(found.mode)
         program.learn_spreads(found.mode, curvature)

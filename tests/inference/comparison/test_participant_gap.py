@@ -14,7 +14,6 @@ from shannon_game.inference.comparison.participant_gap import (
     SharedBelief,
     loss_gap,
     outcome_temperature,
-    tail_share,
     top1_rate,
 )
 from shannon_game.models.comparison.participant_data import ParticipantData
@@ -59,7 +58,8 @@ def test_gap_is_the_sum_over_simulated_vocabularies(c: float) -> None:
         assert found[:, q].mean() == pytest.approx(sums.mean(), rel=0.01)
         assert found[:, q].std() == pytest.approx(sums.std(), rel=0.03)
     np.testing.assert_allclose(loss_gap(belief, c), data.target_log_g + np.log(asked + drawn + never))
-    share = tail_share(belief, c)
+    parts = belief.parts(c)
+    share = parts[2] / sum(parts)
     np.testing.assert_allclose(share, never / (asked + drawn + never))
     each = np.where(np.arange(N) % 2, c, 0.5)
     np.testing.assert_allclose(loss_gap(belief, each)[1::2], loss_gap(belief, c)[1::2])
