@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-import xarray as xr
 from pytensor.graph.replace import clone_replace
 
-from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_draws
 from shannon_game.inference.posterior.predictive import complete
 
 
@@ -46,14 +45,6 @@ def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> I
     drawn = pm.draw(
         clone_replace([model[name] for name in names], known), 2 * n_draws, random_seed=seed, mode="FAST_COMPILE"
     )
-    variables = {}
-    for name, values in zip(names, drawn, strict=True):
-        own = model.named_vars_to_dims.get(name) or [f"{name}_dim_{axis}" for axis in range(values.ndim - 1)]
-        variables[name] = (("chain", "draw", *own), values.reshape(2, n_draws, *values.shape[1:]))
-    used = {dim for dims, _ in variables.values() for dim in dims}
-    coords = {dim: np.asarray(labels) for dim, labels in model.coords.items() if dim in used and labels is not None}
-    chains = {"chain": np.arange(2), "draw": np.arange(n_draws)}
+    draws = {name: each.reshape(2, n_draws, *each.shape[1:]) for name, each in zip(names, drawn, strict=True)}
     energy = np.random.default_rng(seed).normal(size=(2, n_draws))
-    stats = {"diverging": (("chain", "draw"), energy > np.inf), "energy": (("chain", "draw"), energy)}
-    posterior = xr.Dataset(variables, coords={**chains, **coords})
-    return from_groups({"posterior": posterior, "sample_stats": xr.Dataset(stats, coords=chains)})
+    return from_draws(model, draws, {"diverging": energy > np.inf, "energy": energy})

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import xarray as xr
+from scipy.optimize import brentq
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.content import UnsureError, content_digest
@@ -119,6 +120,7 @@ _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
 _FIRST_DRAWS = 40
+_LARGEST_LOG_FACTOR = 12.0
 _SPARE = 1.2
 """By how much more effective draws are aimed at than a check wants, of which their estimates are a tenth off."""
 _APART = 1.5
@@ -238,20 +240,15 @@ class ParticipantFit(Result):
         """
         asked, drawn, never = self._parts
 
-        def median(factor: float) -> float:
-            total = np.log(asked + drawn + factor * never)
-            gap = (self.data.target_log_g + total).mean(axis=1)
-            return float(np.median(gap))
+        def off(log_factor: float) -> float:
+            total = np.log(asked + drawn + np.exp(log_factor) * never)
+            return float(np.median((self.data.target_log_g + total).mean(axis=1))) - gap_nats
 
-        low, high = -12.0, 12.0
-        if median(0.0) > gap_nats:
+        if off(-_LARGEST_LOG_FACTOR) > 0:
             return 0.0
-        if median(np.exp(high)) < gap_nats:
+        if off(_LARGEST_LOG_FACTOR) < 0:
             return float("inf")
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if median(np.exp(middle)) < gap_nats else (low, middle)
-        return float(np.exp((low + high) / 2))
+        return float(np.exp(brentq(off, -_LARGEST_LOG_FACTOR, _LARGEST_LOG_FACTOR, xtol=1e-9)))
 
     def people_gap_bounds(self) -> FloatArray:
         r"""Bounds of the mean gap of people one by one, nats, (draw, 2).

@@ -47,6 +47,19 @@ def from_groups(groups: Mapping[str, xr.Dataset]) -> InferenceData:
     return made
 
 
+def from_draws(model: pm.Model, draws: Mapping[str, ArrayLike], stats: Mapping[str, ArrayLike]) -> InferenceData:
+    """Build a posterior from draws of a model's variables, (chain, draw, ...), and statistics, (chain, draw)."""
+    variables = {}
+    for name, values in draws.items():
+        own = model.named_vars_to_dims.get(name) or [f"{name}_dim_{axis}" for axis in range(np.ndim(values) - 2)]
+        variables[name] = (("chain", "draw", *own), np.asarray(values))
+    used = {dim for dims, _ in variables.values() for dim in dims}
+    coords = {dim: np.asarray(labels) for dim, labels in model.coords.items() if dim in used and labels is not None}
+    told = xr.Dataset({name: (("chain", "draw"), np.asarray(values)) for name, values in stats.items()})
+    told = told.assign_coords({dim: np.arange(size) for dim, size in told.sizes.items()})
+    return from_groups({"posterior": xr.Dataset(variables, coords={**told.coords, **coords}), "sample_stats": told})
+
+
 def group_names(idata: InferenceData) -> tuple[str, ...]:
     """Names of the groups of a posterior."""
     return tuple(idata.children if isinstance(idata, xr.DataTree) else idata.groups())

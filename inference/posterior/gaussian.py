@@ -29,13 +29,12 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 from pymc.blocking import DictToArrayBijection, RaveledVars
-from pytensor import function as compile_function
 from pytensor.compile.mode import Mode
 from scipy.optimize import minimize
 from scipy.stats import norm
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_draws
 from shannon_game.inference.posterior.sampling import whole_or_not_at_all
 from shannon_game.inference.progress import advance, stage
 from shannon_game.models.outside import Spread
@@ -55,6 +54,10 @@ _JUDGED = 16
 _STATS = ("lp", "energy", "energy_error", "diverging", "acceptance_rate", "n_steps")
 _STEP_SCALE = 2.75
 """Measured on studies of the participant model, of some 125 parameters."""
+
+
+_Place = tuple[FloatArray, float, FloatArray]
+"""Parameters, minus the log-density there, and its gradient."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +101,7 @@ class Program:
 
     def _compiled(self, outputs: Sequence[Any]) -> Any:
         """Functions of the unconstrained parameters."""
-        of = self.model.replace_rvs_by_values([*outputs])
-        return self.model.compile_fn(
-            of, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=QUICK
-        )
+        return self._function(self.model.replace_rvs_by_values([*outputs]), self.model.value_vars)
 
     @cached_property
     def _values(self) -> Any:
@@ -113,35 +113,22 @@ class Program:
 
     @cached_property
     def _unconstrained(self) -> Any:
-        given = [one.type(name=one.name) for one in self.model.free_RVs]
-        ways = [self.model.rvs_to_transforms[one] for one in self.model.free_RVs]
-        found = [
-            value if way is None else way.forward(value, *one.owner.inputs)
-            for one, way, value in zip(self.model.free_RVs, ways, given, strict=True)
-        ]
-        return compile_function(given, found, mode=QUICK, on_unused_input="ignore")  # type: ignore[no-untyped-call]
+        ways = self.model.rvs_to_transforms
+        found = [one if ways[one] is None else ways[one].forward(one, *one.owner.inputs) for one in self.model.free_RVs]
+        return self.function("unconstrained", found)
 
-    def at(self, values: Mapping[str, Any]) -> FloatArray:
+    def at(self, values: Mapping[Any, Any]) -> FloatArray:
         """Unconstrained parameters of values of the model's free variables."""
-        found = self._unconstrained(*(values[one.name] for one in self.model.free_RVs))
+        found = self._unconstrained(*(np.asarray(values[one.name]) for one in self.model.free_RVs))
         by_name = {one.name: value for one, value in zip(self.model.value_vars, found, strict=True)}
         return np.concatenate([np.ravel(by_name[name]) for name, *_ in self._layout]).astype(float)
 
     def posterior(self, x: FloatArray, stats: Mapping[str, FloatArray]) -> InferenceData:
         """Draws of the model's variables at unconstrained parameters (chain, draw, parameter), and statistics."""
         found = [self.values(one) for one in x.reshape(-1, x.shape[-1])]
-        dims = self.model.named_vars_to_dims
-        coords: dict[str, Any] = {"chain": range(len(x)), "draw": range(x.shape[1])}
-        variables: dict[str, Any] = {}
-        for one in self.variables:
-            values = np.stack([each[one.name] for each in found])
-            own = tuple(dims.get(one.name) or (f"{one.name}_dim_{at}" for at in range(values.ndim - 1)))
-            coords |= {name: list(labels) for name in own if (labels := self.model.coords.get(name)) is not None}
-            variables[one.name] = ("chain", "draw", *own), values.reshape(*x.shape[:2], *values.shape[1:])
-        kinds = {"diverging": bool, "n_steps": int}
-        told = {name: (("chain", "draw"), value.astype(kinds.get(name, float))) for name, value in stats.items()}
-        draws = {name: coords[name] for name in ("chain", "draw")}
-        return from_groups({"posterior": xr.Dataset(variables, coords), "sample_stats": xr.Dataset(told, draws)})
+        every = {name: np.stack([each[name] for each in found]) for name in found[0]}
+        draws = {name: values.reshape(*x.shape[:2], *values.shape[1:]) for name, values in every.items()}
+        return from_draws(self.model, draws, {**stats, "diverging": stats["diverging"] > 0})
 
     def density(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Log-density and its gradient, with the factors of spreads."""
@@ -192,10 +179,11 @@ class Program:
     def function(self, name: str, outputs: Sequence[Any]) -> Any:
         """Compile once, under a name, what depends on the model's free variables."""
         if name not in self._functions:
-            self._functions[name] = self.model.compile_fn(
-                [*outputs], inputs=self.model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
-            )
+            self._functions[name] = self._function([*outputs], self.model.free_RVs)
         return self._functions[name]
+
+    def _function(self, outputs: list[Any], inputs: list[Any]) -> Any:
+        return self.model.compile_fn(outputs, inputs=inputs, on_unused_input="ignore", point_fn=False, mode=QUICK)
 
     def _inputs(self, x: FloatArray) -> list[Any]:
         point = DictToArrayBijection.rmap(RaveledVars(x, self._layout))
@@ -212,14 +200,12 @@ def fit_gaussian(
     """
     adapt = before or (lambda _: None)
     found = near or Gaussian(program.start, np.eye(program.start.size))
-    if near is not None:
+    for n_steps in _ROUNDS if near is None else _ROUNDS[1:]:
         adapt(found.mode)
-        found = Gaussian(nearby_mode(program, found, _ROUNDS[1]), found.directions)
-    for n_steps in _ROUNDS if near is None else ():
-        adapt(found.mode)
-        curvature = program.curvature(found.mode)
-        program.learn_spreads(found.mode, curvature)
-        found = Gaussian(found.mode, _directions(curvature))
+        if near is None:
+            curvature = program.curvature(found.mode)
+            program.learn_spreads(found.mode, curvature)
+            found = Gaussian(found.mode, _directions(curvature))
         found = Gaussian(nearby_mode(program, found, n_steps), found.directions)
     adapt(found.mode)
     x = nearby_mode(program, found, _ROUNDS[1])
@@ -261,13 +247,10 @@ def trajectories(
     While chains are tuned steps are halved where fewer than half of the trajectories are accepted.
     """
     directions, n = gaussian.directions, gaussian.mode.size
-    free = [one.name for one in program.model.free_RVs]
-    if after is None:
-        z = rng.normal(size=(chains, n)) / 2
-    else:
-        last = [after.isel(chain=at, draw=-1) for at in range(chains)]
-        ends = [program.at({name: one[name].to_numpy() for name in free}) for one in last]
-        z = np.linalg.solve(directions, (np.stack(ends) - gaussian.mode).T).T
+    z = rng.normal(size=(chains, n)) / 2
+    if after is not None:
+        ends = np.stack([program.at(after.isel(chain=at, draw=-1)) for at in range(chains)])
+        z = np.linalg.solve(directions, (ends - gaussian.mode).T).T
 
     def potential(at: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = program.logp(gaussian.mode + directions @ at)
@@ -302,14 +285,10 @@ def trajectories(
 
 
 def _motion(
-    potential: Callable[[FloatArray], tuple[float, FloatArray]],
-    start: tuple[FloatArray, float, FloatArray],
-    momentum: FloatArray,
-    step: float,
-    n_steps: int,
-) -> tuple[tuple[FloatArray, float, FloatArray], FloatArray]:
+    potential: Callable[[FloatArray], tuple[float, FloatArray]], start: _Place, p: FloatArray, step: float, n_steps: int
+) -> tuple[_Place, FloatArray]:
     """Turn by the Gaussian's exact motion between kicks by what the density differs (Shahbaba and others 2014)."""
-    (z, value, slope), p = start, momentum
+    z, value, slope = start
     cosine, sine, most = np.cos(step), np.sin(step), value + p @ p / 2 + _DIVERGED
     for _ in range(n_steps):
         p = p - step / 2 * (slope - z)
