@@ -537,12 +537,7 @@ _NOT_COMPILED |= {"answer_participant"}
 """Fields of data that are no constants of a model."""
 
 
-def compiled_for(
-    data: ParticipantData,
-    priors: ParticipantPriors,
-    scale: float | None,
-    **more: Any,
-) -> Compiled:
+def compiled_for(data: ParticipantData, priors: ParticipantPriors, scale: float | None, **more: Any) -> Compiled:
     """Compile the model, or take one whose words, answers and people are the same: priors and reports may be others."""
     made_of = priors, *more.values()
     its = {name: value for name, value in vars(data).items() if name not in _NOT_COMPILED}

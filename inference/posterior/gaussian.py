@@ -80,10 +80,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        model: pm.Model,
-        wanted: Mapping[str, Any] | None = None,
-        spreads: Sequence[Spread] = (),
+        self, model: pm.Model, wanted: Mapping[str, Any] | None = None, spreads: Sequence[Spread] = ()
     ) -> None:
         self.model = model
         self._spreads = spreads

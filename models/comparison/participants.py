@@ -519,11 +519,7 @@ def words_of(
 
 
 def set_windows(
-    model: pm.Model,
-    wanted: Callable[[], list[Any]],
-    margin_nats: float = 0.75,
-    *,
-    data: ParticipantData | None = None,
+    model: pm.Model, wanted: Callable[[], list[Any]], margin_nats: float = 0.75, *, data: ParticipantData | None = None
 ) -> None:
     """Restrict every word and item to the part of the grids that matters.
 
