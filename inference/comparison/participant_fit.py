@@ -500,10 +500,10 @@ class Compiled:
         points = (self.program.at(dict(zip(names, row, strict=True))) for row in rows)
         return idata, self.belief_given((self.program.wanted(x) for x in points), rng)
 
-    @property
+    @cached_property
     def chances_of(self) -> Any:
-        """Probability of every value of the scale by report, at the model's ``drawn_log_odds``, likewise."""
-        return self.program.function("chances", [self.program.model.box_chance])
+        """Probability of every value of the scale by report, at the model's ``drawn_log_odds``, of its variables."""
+        return self.program.compiled([self.program.model.box_chance], self.program.model.free_RVs)
 
     def belief_given(
         self, inputs: Iterable[list[Any]], rng: np.random.Generator, *, of_law: bool = False

@@ -84,7 +84,6 @@ class Program:
     ) -> None:
         self.model = model
         self._spreads = spreads
-        self._functions: dict[str, Any] = {}
         self.held_by: Any = None
         self.precision: list[tuple[Spread, FloatArray]] = []
         self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=QUICK)
@@ -96,23 +95,24 @@ class Program:
         self.variables = [*model.free_RVs, *model.deterministics]
         self._wanted = dict(wanted or {})
 
-    def _compiled(self, outputs: Sequence[Any]) -> Any:
-        """Functions of the unconstrained parameters."""
-        return self._function(self.model.replace_rvs_by_values([*outputs]), self.model.value_vars)
+    def compiled(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        """Compile what depends on free variables of the model, or on their unconstrained twins."""
+        how: Any = {"on_unused_input": "ignore", "point_fn": False, "mode": QUICK}
+        return self.model.compile_fn([*outputs], inputs=[*inputs], **how)
 
     @cached_property
     def _values(self) -> Any:
-        return self._compiled(self.variables)
+        return self.compiled(self.model.replace_rvs_by_values(self.variables), self.model.value_vars)
 
     @cached_property
     def _of_wanted(self) -> Any:
-        return self._compiled([*self._wanted.values()])
+        return self.compiled(self.model.replace_rvs_by_values([*self._wanted.values()]), self.model.value_vars)
 
     @cached_property
     def _unconstrained(self) -> Any:
         ways = self.model.rvs_to_transforms
         found = [one if ways[one] is None else ways[one].forward(one, *one.owner.inputs) for one in self.model.free_RVs]
-        return self.function("unconstrained", found)
+        return self.compiled(found, self.model.free_RVs)
 
     def at(self, values: Mapping[Any, Any]) -> FloatArray:
         """Unconstrained parameters of values of the model's free variables."""
@@ -172,15 +172,6 @@ class Program:
         """Values of the model's variables by name."""
         found = self._values(*self._inputs(x))
         return {one.name: np.asarray(value, dtype=float) for one, value in zip(self.variables, found, strict=True)}
-
-    def function(self, name: str, outputs: Sequence[Any]) -> Any:
-        """Compile once, under a name, what depends on the model's free variables."""
-        if name not in self._functions:
-            self._functions[name] = self._function([*outputs], self.model.free_RVs)
-        return self._functions[name]
-
-    def _function(self, outputs: list[Any], inputs: list[Any]) -> Any:
-        return self.model.compile_fn(outputs, inputs=inputs, on_unused_input="ignore", point_fn=False, mode=QUICK)
 
     def _inputs(self, x: FloatArray) -> list[Any]:
         point = DictToArrayBijection.rmap(RaveledVars(x, self._layout))
