@@ -169,6 +169,7 @@ def test_language_models_that_play_one_study_share_a_model(monkeypatch: pytest.M
             return self
 
     made: list[Counted] = []
+    monkeypatch.setattr(participant_fit, "_compiled", {})
     monkeypatch.setattr(participant_fit, "participant_model", lambda *_, **__: None)
     monkeypatch.setattr(participant_fit, "Compiled", lambda *_, **__: made.append(Counted()) or made[-1])
     study, priors = comparison_study(), ParticipantPriors()
@@ -177,7 +178,6 @@ def test_language_models_that_play_one_study_share_a_model(monkeypatch: pytest.M
         participant_fit.compiled_for(participant_data(study, player=player, rounding=rounding), priors, None, **how)
     participant_fit.compiled_for(participant_data(study), priors, 1.0, **how)
     assert len(made) == 2
-    participant_fit._compiled.clear()
 
 
 @pytest.mark.mcmc
