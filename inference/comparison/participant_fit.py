@@ -483,7 +483,7 @@ class Compiled:
         seed = int(rng.integers(2**31))
         of = [self.data, self.made_of, self.scale, seed, lengths]
         if earlier is not None:
-            lengths |= {"tune": 0, "after": group(earlier, "posterior")}
+            lengths |= {"tune": 0, "after": self._points(earlier)}
         idata = kept.posterior(
             "participants",
             of=of,
@@ -493,12 +493,17 @@ class Compiled:
             names = ("posterior", "sample_stats")
             both = {name: xr.concat([group(one, name) for one in (earlier, idata)], "draw") for name in names}
             idata = from_groups({name: one.assign_coords(draw=range(one.sizes["draw"])) for name, one in both.items()})
+        points = self._points(idata)
+        return idata, self.belief_given((self.program.wanted(x) for x in points.reshape(-1, points.shape[-1])), rng)
+
+    def _points(self, idata: InferenceData) -> FloatArray:
+        """Unconstrained parameters of draws, (chain, draw, parameter)."""
         posterior = group(idata, "posterior")
         names = [one.name for one in self.program.model.free_RVs]
         columns = [posterior[name].transpose("chain", "draw", ...).to_numpy() for name in names]
         rows = zip(*(one.reshape(-1, *one.shape[2:]) for one in columns), strict=True)
-        points = (self.program.at(dict(zip(names, row, strict=True))) for row in rows)
-        return idata, self.belief_given((self.program.wanted(x) for x in points), rng)
+        points = np.stack([self.program.at(dict(zip(names, row, strict=True))) for row in rows])
+        return points.reshape(posterior.sizes["chain"], posterior.sizes["draw"], -1)
 
     @cached_property
     def chances_of(self) -> Any:

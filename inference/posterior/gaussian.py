@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import xarray as xr
 from pymc.blocking import DictToArrayBijection, RaveledVars
 from pytensor.compile.mode import Mode
 from scipy.optimize import minimize
@@ -70,6 +69,16 @@ class Gaussian:
     def points(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw parameters, (n, parameter)."""
         return self.mode + rng.normal(size=(n, self.mode.size)) @ self.directions.T
+
+    def wider(self, points: FloatArray) -> Gaussian:
+        """Move and stretch it along directions in which draws (draw, parameter) are wider than chance makes them."""
+        z = np.linalg.solve(self.directions, (points - self.mode).T)
+        value, vectors = np.linalg.eigh(np.atleast_2d(np.cov(z)))
+        # eigenvalues of independent draws are below the first factor (Marchenko and Pastur)
+        wide = value > (1 + np.sqrt(len(z) / z.shape[1])) ** 2 * 1.5
+        stretch = vectors * np.where(wide, np.sqrt(value.clip(1)), 1) @ vectors.T
+        off = vectors[:, wide] @ (vectors[:, wide].T @ z.mean(axis=1))
+        return Gaussian(self.mode + self.directions @ off, self.directions @ stretch)
 
 
 class Program:
@@ -228,17 +237,19 @@ def trajectories(
     tune: int,
     chains: int = 4,
     target_accept: float = 0.8,
-    after: xr.Dataset | None = None,
+    after: FloatArray | None = None,
 ) -> InferenceData:
     """Hamiltonian Monte Carlo from draws of a Gaussian or ends of chains, whose part of the motion is exact.
 
-    While chains are tuned steps are halved where fewer than half of the trajectories are accepted.
+    Draws `after` others (chain, draw, parameter) take from these in which directions the Gaussian is too narrow. While
+    chains are tuned steps are halved where fewer than half of the trajectories are accepted.
     """
-    directions, n = gaussian.directions, gaussian.mode.size
+    n = gaussian.mode.size
     z = rng.normal(size=(chains, n)) / 2
     if after is not None:
-        ends = np.stack([program.at(after.isel(chain=at, draw=-1)) for at in range(chains)])
-        z = np.linalg.solve(directions, (ends - gaussian.mode).T).T
+        gaussian = gaussian.wider(after.reshape(-1, n))
+        z = np.asarray(np.linalg.solve(gaussian.directions, (after[:, -1] - gaussian.mode).T).T, dtype=float)
+    directions = gaussian.directions
 
     def potential(at: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = program.logp(gaussian.mode + directions @ at)
@@ -268,7 +279,7 @@ def trajectories(
                 go_on()
                 advance(_DRAWS)
             if number < 0 and len(accepted) >= _JUDGED:
-                n_steps, accepted = n_steps * (1 + (np.mean(accepted) < 0.5)), []
+                n_steps, accepted = n_steps * (2 if np.mean(accepted) < 0.5 else 1), []
     return program.posterior(x, dict(zip(_STATS, stats, strict=True)))
 
 

@@ -161,7 +161,8 @@ class Asked:
         """Probability of what was reported: normal noise around a mean, in log-odds, or a lapse."""
         rate = lapses.rate if lapses.rate.ndim == 0 else self.by_person(lapses.rate)[0]
         given = [pt.atleast_2d(pt.as_tensor(x)) for x in (mean, noise, self.low, self.high)]
-        inside: Any = normal_interval(*given)[0]
+        found: Any = normal_interval(*given)
+        inside = found[0]
         return (1 - rate) * inside + rate * (lapses.half * self.at_half + (1 - lapses.half) / self.n_boxes)
 
 
@@ -290,7 +291,7 @@ class NormalInterval(Op):
     def make_node(self, *inputs: Any) -> Apply[Any]:
         """Mean, standard deviation, lower and upper ends, (report, place); any may be broadcast."""
         four = [pt.as_tensor(x, dtype="float64") for x in inputs]
-        shape = [1 if all(x.type.broadcastable[at] for x in four) else None for at in range(2)]
+        shape = tuple(1 if all(x.type.broadcastable[at] for x in four) else None for at in range(2))
         return Apply(self, four, [pt.tensor(dtype="float64", shape=shape) for _ in range(3)])
 
     def perform(self, node: Apply[Any], inputs: Any, output_storage: Any) -> None:  # noqa: ARG002
