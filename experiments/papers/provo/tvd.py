@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 
+from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
 from shannon_game.experiments.cloze.tvd.experiment import players_tvd
-from shannon_game.experiments.cloze.tvd.figures import tvd_figure
 from shannon_game.experiments.cloze.tvd.results import PlayerTvd
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures
+from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures, densities_figure
 from shannon_game.experiments.papers.provo.results import (
     STORED,
     LegacyResults,
@@ -20,6 +21,7 @@ from shannon_game.experiments.papers.provo.results import (
     published_table,
     stored_comparison,
 )
+from shannon_game.experiments.papers.provo.stored import StoredLists
 from shannon_game.experiments.papers.published_study import REPRODUCED, judge
 from shannon_game.inference.settings import UserPath
 
@@ -69,9 +71,7 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
         table,
         xr.Dataset({"value": ("quantity", table["authors_code"])}, {"quantity": table["quantity"].to_list()}),
         {
-            "tvd": tvd_figure(
-                _distances(results, clean), f"{study.attrs['name']}; the paper's code", to="half of the people"
-            ),
+            "tvd": _figure_2(study, results),
             **appendix_figures(study),
         },
         text,
@@ -85,13 +85,18 @@ def _not_as_printed(table: pd.DataFrame) -> int:
     return sum(judge(*pair) != REPRODUCED for pair in zip(printed["printed"], printed["authors_code"], strict=True))
 
 
-def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
-    """TVDs to oracle 1 of the players that have them."""
-    lists = {one.player: results.lists.get(STORED.get(one.player, ("", ""))[1], np.array([])) for one in players}
-    found = {name: values[~np.isnan(values)] for name, values in lists.items() if np.isfinite(values).any()}
-    width = max(map(len, found.values()), default=0)
-    rows = [np.pad(values, (0, width - len(values)), constant_values=np.nan) for values in found.values()]
-    return xr.Dataset({"tvd": (("player", "context"), np.stack(rows))}, {"player": list(found)})
+def _figure_2(study: xr.Dataset, results: LegacyResults) -> Figure:
+    """Draw TVDs to all people, as stored where the folder lacks some of the samples, and those between two halves."""
+    lists, found, said = StoredLists(study), {}, {}
+    for player in (ORACLE, "gpt2", "gpt2-ft", "bloom", "chatgpt", "chatgpt-diverse"):
+        name = STORED[player][player == ORACLE]
+        values, how = results.lists.get(name, np.array([np.nan])), ""
+        if np.isnan(values).any() and name in lists.names:
+            values, how = lists.values(name), ", as stored"
+        if not np.isnan(values).any():
+            who = "two halves of the people" if player == ORACLE else label(player)
+            found[player], said[player] = values, f"{who}{how}: mean {values.mean():.2f}"
+    return densities_figure({"": found}, said, "How far are models' words from people's?")
 
 
 def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:
