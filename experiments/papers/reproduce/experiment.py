@@ -60,7 +60,10 @@ OWN_CODE = {
 }
 """What repeats a paper's own code -> module, function, study."""
 
-_COLOURS = "#009E73 #4A9BC8 #A8D5C2 #939393 #C38700 #D55E00 #CC79A7 #B3261E #d9d9d9 #f0f0f0".split()
+_COLOURS = (
+    *("#009E73", "#4A9BC8", "#A8D5C2", "#939393", "#C38700"),
+    *("#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0"),
+)
 
 
 class DataSettings(Settings):
@@ -216,7 +219,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
         on_screen=View(counts(asked).reset_index()),
         title="Published numbers, reproduced",
         body=report_body(asked, by_name),
-        writers={"paper_figures": partial(write_figures, by_name, set(asked["paper"]))} if settings.figures else {},
+        writers={"paper_figures": partial(write_figures, by_name, asked["paper"].unique())} if settings.figures else {},
     )
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -237,13 +237,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def write_figures(outcomes: Mapping[str, Outcome], papers: Collection[str], folder: Path) -> None:
+def write_figures(outcomes: Mapping[str, Outcome], papers: Iterable[str], folder: Path) -> None:
     """Copy the papers' figures to a folder, named as there; ``figures.csv`` says what is not drawn, and why."""
     folder.mkdir()
     rows = []
-    for paper, where, one in [(paper, *each) for paper in PAPER_FIGURES for each in PAPER_FIGURES[paper].items()]:
-        if paper not in papers:
-            continue
+    asked = ((paper, *each) for paper in papers for each in PAPER_FIGURES.get(paper, {}).items())
+    for paper, where, one in asked:
         outcome, found = outcomes.get(one.get("part", "")), list[Path]()
         row = {"paper": paper, "figure": where, "file": "", "note": one.get("note", "")}
         if outcome is not None and outcome.has_outputs:
