@@ -53,44 +53,42 @@ def appendix_figures(study: xr.Dataset) -> dict[str, Figure]:
         if {_IMPROVED.format(before, fold, share) for before, share in _IN_FOLD.values()} <= {*stored.names}
     }
     if folds:
-        said = {player: label(player) for player in _IN_FOLD}
-        found["folds"] = densities_figure(folds, said, "Fine-tuning of GPT-2, passages left out (figure 14)")
+        said = {player: label(player).replace("half", "the other half") for player in _IN_FOLD}
+        title = "Fine-tuning of GPT-2, passages left out (figure 14)"
+        found["folds"] = densities_figure(folds, said, title, to="half\nof the people")
     losses = training_losses(study)
     return found | ({"training": training_figure(losses)} if losses else {})
 
 
 @styled
 def histogram_figure(
-    values: Mapping[str, Floats],
-    title: str,
-    *,
-    top: float = 1.0,
-    xlabel: str = "distance (TVD) to people",
-    log: bool = False,
+    values: Mapping[str, Floats], title: str, *, top: float = 1.0, xlabel: str = "distance (TVD) to people"
 ) -> Figure:
     """Draw histograms over contexts from 0 to `top`, over each other."""
     fig = new_figure(6.4, 3.2)
     axes = fig.add_subplot()
     for (name, own), colour in zip(values.items(), _COLOURS, strict=False):
         bins = np.linspace(0, top, 41).tolist()
-        axes.hist(own, bins=bins, histtype="step", color=colour, log=log, label=f"{name}, mean {own.mean():.3g}")
-    axes.set(xlim=(0, top), xlabel=xlabel, ylabel="contexts", title=title)
+        axes.hist(own, bins=bins, histtype="step", color=colour, label=f"{name}, mean {own.mean():.3g}")
+    axes.set(xlim=(0, top), xlabel=xlabel, ylabel="contexts")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    titled(fig, title)
     return fig
 
 
 @styled
-def densities_figure(panels: Mapping[str, Mapping[str, Floats]], said: Mapping[str, str], title: str) -> Figure:
+def densities_figure(
+    panels: Mapping[str, Mapping[str, Floats]], said: Mapping[str, str], title: str, *, to: str = "people"
+) -> Figure:
     """Draw densities over contexts of each player's TVD to people, over each other (figures 2 and 14)."""
     palette = colours(list(said))
     fig = new_figure(max(1.2 + 1.9 * len(panels), 5.5), 3.6)
-    for axes, (name, own) in zip(
-        fig.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels.items(), strict=True
-    ):
+    grid = fig.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (name, own) in zip(grid, panels.items(), strict=True):
         for player, values in own.items():
             axes.plot(_GRID, kernel_density(values, _GRID), color=palette[player])
-        axes.set(title=name, xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(0, None), xlabel="distance (TVD) to people")
-    fig.axes[0].set_ylabel("density over contexts")
+        axes.set(title=name, xlim=(0, 1), xticks=(0, 0.5, 1), ylim=(0, None), xlabel=f"distance (TVD) to {to}")
+    grid[0].set_ylabel("density over contexts")
     named(fig, [mark(text, palette[player]) for player, text in said.items()])
     titled(fig, title)
     return fig
