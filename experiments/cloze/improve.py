@@ -10,6 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
@@ -264,6 +265,6 @@ def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one 
     for ax in grid[:, 0]:
         ax.set_ylabel("density over contexts")
     titled(fig, "Distances when a share of the contexts is answered as people do")
-    handles = [mark(f"{share:.0%}", mpl.colormaps["viridis"](0.9 * share)) for share in _SHOWN]
+    handles = [mark(f"{share:.0%}", to_hex(mpl.colormaps["viridis"](0.9 * share))) for share in _SHOWN]
     fig.legend(handles=handles, title="share replaced", loc="outside right center")
     return fig

@@ -89,7 +89,7 @@ def easy_tokens(tokens: pd.DataFrame, scores: list[str]) -> pd.DataFrame:
     of_length = np.array(names, dtype=object)[np.searchsorted(ends, length, side="right") - 1]
     factors = {"characters": (of_length, names), "class": (shown.map(token_class).to_numpy(), list(TOKEN_CLASSES))}
     factors["piece"] = (_pieces(tokens), list(_PIECES))
-    every = pd.concat([tokens.assign(at=pd.NA), tokens.assign(at=tokens["context_length"])], ignore_index=True)
+    every = pd.concat([tokens, tokens.assign(at=tokens["context_length"])], ignore_index=True)
     rows = []
     for factor, (levels, order) in factors.items():
         known = every.assign(level=pd.Categorical([*levels, *levels], order)).dropna(subset="level")
@@ -112,7 +112,10 @@ def _pieces(tokens: pd.DataFrame) -> NDArray[np.object_]:
     begins, ends = text.str[:1].str.isalpha(), text.str[-1:].str.isalpha()
     starts = ends & (~begins | (before.notna() & ~joined))
     cases = {"later": begins & joined, "first": starts & goes_on, "whole": starts & after.notna() & ~goes_on}
-    return np.select(list(cases.values()), [np.array(name, dtype=object) for name in cases], None)
+    pieces = pd.Series(None, text.index, dtype=object)
+    for name, those in cases.items():
+        pieces[those] = name
+    return pieces.to_numpy()
 
 
 def fitted_weights(windows: pd.DataFrame) -> pd.DataFrame:
