@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from shannon_game.estimators.errors import InputError
@@ -115,7 +114,7 @@ def exhaustive_runs(study: xr.Dataset, scores: TokenScores, seed: int) -> pd.Dat
         right = np.where(listed, share[np.arange(len(at)), at], 0.0).reshape(average.shape)
         ends = rng.random((_N_RUNS, *right.shape)) >= right
         # a token belongs to the call that the tokens before it left open
-        scored: NDArray[np.bool_] = np.cumsum(ends, axis=2) - ends < _CALLS
+        scored = np.less(np.cumsum(ends, axis=2) - ends, _CALLS)
         mean = (scored * average).sum(axis=2) / scored.sum(axis=2)
         for name in dict.fromkeys(model):
             own = model == name

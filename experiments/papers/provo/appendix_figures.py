@@ -69,7 +69,7 @@ def histogram_figure(
     axes = fig.add_subplot()
     for (name, own), colour in zip(values.items(), _COLOURS, strict=False):
         bins = np.linspace(0, top, 41).tolist()
-        axes.hist(own, bins=bins, histtype="step", color=colour, label=f"{name}, mean {own.mean():.3g}")
+        axes.hist(own, bins=bins, histtype="step", color=colour, label=f"{name}, mean {own.mean():#.3g}")
     axes.set(xlim=(0, top), xlabel=xlabel, ylabel="contexts")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     titled(fig, title)
