@@ -57,6 +57,9 @@ def collected_answers(transaction: Transaction, settings: CollectedSettings) -> 
     questions, aside = (
         _questions(transaction, settings.game, study_id, training=training) for training in (False, True)
     )
+    # items come in the study's order, whoever was asked first about what
+    place = {question["item"]: at for at, question in enumerate(questions)}
+    answers = answers.sort_values("item", key=lambda items: items.map(place), kind="stable", ignore_index=True)
     return Collected(name, answers, questions, aside, free, notes)
 
 
