@@ -183,3 +183,49 @@ def test_without_a_script_a_number_is_typed_and_nothing_is_no_answer(
     [(stored, _, _)] = answers(here)
     # 187 places from 1 : 9,999 to 9,999 : 1
     assert stored.value["box_a"] == 93 + round(93 * math.log(199) / math.log(9_999))
+
+
+def test_what_is_typed_survives_a_lost_connection_and_arrives_once(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    here = site(training_rounds=0, attention_share=0, game=("cloze",))
+    player = person(here, "cloze")
+    player.to_play()
+    page, word, button = player.page, player.page.locator("#word"), player.page.locator("form.play .actions button")
+    # between typing and sending
+    page.keyboard.type("river")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    player.context.set_offline(True)
+    button.click()
+    page.locator("form.play .problem").wait_for()
+    assert (word.input_value(), answers(here)) == ("river", [])
+    player.context.set_offline(False)
+    page.locator("form.play .problem").wait_for(state="detached")
+    player.press("form.play .actions button")
+    # at sending: the browser shows a page of its own, and the person comes back
+    page.keyboard.type("garden")
+    page.route("**/play", lambda route: route.abort("connectionreset"))
+    button.click()
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/play")
+    page.goto(f"{here.address}/play")
+    assert word.input_value() == "garden"
+    # after it: the answer is stored, and its acknowledgement lost
+    page.route("**/play", lambda route: (route.fetch(), route.abort("connectionreset")))
+    button.click()
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/play")
+    page.goto(f"{here.address}/play")
+    assert word.input_value() == ""
+    stored = answers(here)
+    assert [row[0].value["word"] for row in stored] == ["river", "garden"]
+    assert all(row[0].client_ms > 0 and 0 < row[0].frame_us < 10**6 for row in stored)
+    assert [(row[0].n_hidden, row[0].hidden_ms) for row in stored] == [(0, 0)] * 2
+    # an unfinished answer goes with the visit
+    page.keyboard.type("secret")
+    page.goto(f"{here.address}/withdraw")
+    player.press("main form button")
+    assert page.evaluate("JSON.stringify(Object.entries(sessionStorage))") == "[]"
+    # the browser's own, on what was cut
+    assert all("Failed to load resource" in each for each in player.complaints)
+    player.complaints.clear()
