@@ -96,7 +96,9 @@ def test_a_plan_is_rehearsed_as_it_stands_without_a_language_model(
     ]
     table = run_experiment(*["+exp=collect", *rehearsal[1:]]).table
     assert table[["belief", "n_players", "n_answers"]].to_numpy().tolist() == [["invented", 5, 30]]
-    items = run_experiment("+exp=tvd", *norms[1:], "study.url=sqlite:///collect_rehearsal.sqlite").tables["items"]
+    items = run_experiment("+exp=tvd", *norms.split()[1:], "study.url=sqlite:///collect_rehearsal.sqlite").tables[
+        "items"
+    ]
     assert items["n_answers"].tolist() == [5] * 6
     assert [int(context.split()[4]) for context in items["context"]] == [*range(6)]
 
