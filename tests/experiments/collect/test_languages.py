@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.preview_pages import preview_key
 from shannon_game.experiments.collect.server import app_of
 from shannon_game.experiments.collect.settings import CollectSettings
-from shannon_game.experiments.collect.strings import Strings, available, common_strings, read_strings
+from shannon_game.experiments.collect.strings import Strings, available, read_strings
 from shannon_game.experiments.harness.yaml_text import parse_yaml
 from tests.experiments.collect.players import Player
 
@@ -58,32 +57,19 @@ def test_texts_of_the_program_are_there() -> None:
             assert key in keys, f"{path.name}: {key}"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of languages: English, and what a test writes there."""
-    (tmp_path / "en.yaml").write_text((HERE / "languages" / "en.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
-    common_strings.cache_clear()
-    yield tmp_path
-    common_strings.cache_clear()
-
-
-def test_a_language_that_lacks_a_text_is_refused(folder: Path) -> None:
-    (folder / "it.yaml").write_text("name: Italiano\n", encoding="utf-8")
+def test_a_language_that_lacks_a_text_is_refused(languages: Path) -> None:
+    (languages / "it.yaml").write_text("name: Italiano\n", encoding="utf-8")
     assert available() == ["en", "it"]
     with pytest.raises(InputError, match=r"languages/it\.yaml: lacks .*play\.submit"):
         Strings(["en", "it"])
 
 
-def test_pages_of_a_language_from_right_to_left(folder: Path, tmp_path: Path) -> None:
+def test_pages_of_a_language_from_right_to_left(right_to_left: str, tmp_path: Path) -> None:
     """One file turns every page around; texts of the study and words that are typed keep their own direction."""
-    english = (folder / "en.yaml").read_text(encoding="utf-8")
-    hebrew = english.replace("name: English", "name: עברית").replace("direction: ltr", "direction: rtl")
-    (folder / "he.yaml").write_text(hebrew.replace("What comes next?", "מה הלאה?"), encoding="utf-8")
     consent = tmp_path / "consent.md"
     consent.write_text("הסכמה", encoding="utf-8")
     blocks = [{"game": game, "n_questions": 1} for game in GAMES]
-    settings = CollectSettings(blocks=blocks, languages=("he",), consent=consent, scale="slider")
+    settings = CollectSettings(blocks=blocks, languages=(right_to_left,), consent=consent, scale="slider")
     database = open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
     collection = open_collection(settings, collect_demo(), database)
     client = Player(app_of(collection), "cloze").client

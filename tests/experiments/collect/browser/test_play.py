@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -151,6 +152,32 @@ def test_keys_move_the_slider_and_the_page_says_what_it_means(
         page.keyboard.press("Enter")
     [(answer, _, _)] = answers(here)
     assert answer.value["box_a"] == 1
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_sides_stay_together_from_right_to_left(
+    site: Callable[..., Site], person: Callable[..., Person], tmp_path: Path, right_to_left: str, width: int
+) -> None:
+    """A is above its end of the scale, and its key and button move there."""
+    consent = tmp_path / "consent.md"
+    consent.write_text("הסכמה", encoding="utf-8")
+    settings = {"training_rounds": 0, "attention_share": 0, "game": ("comparison",), "languages": (right_to_left,)}
+    player = person(site(scale="slider", consent=consent, **settings), "comparison", width)
+    player.to_play()
+    page = player.page
+
+    def middle(selector: str) -> float:
+        box = page.locator(selector).bounding_box()
+        assert box is not None
+        return box["x"] + box["width"] / 2
+
+    pairs = (".side-a", ".side-b"), (".ends span >> nth=0", ".ends span >> nth=1"), ("[data-by='-1']", "[data-by='1']")
+    assert all(middle(a) < middle(b) for a, b in pairs)
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#report").input_value() == "-1"
+    player.press("form.play .actions button")
+    assert middle(".side-a") < middle(".side-b")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def test_without_a_script_a_number_is_typed_and_nothing_is_no_answer(
