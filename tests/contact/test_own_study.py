@@ -89,7 +89,8 @@ def test_a_plan_is_rehearsed_as_it_stands_without_a_language_model(
     """As many simulated people as the plan has, and norms by the command of its README, in the order of the table."""
     monkeypatch.chdir(tmp_path)
     write(Path("s.csv"))
-    study_command(["s.csv", "cloze norms by 5 people"])
+    # attention checks are understood in the pages' language
+    study_command(["s.csv", "cloze norms by 5 people", "--language", "fr"])
     said = Path("my_study/README.md").read_text(encoding="utf-8")
     rehearsal, *_, norms = [
         line.split() for line in re.findall(r"`shannon-game (collect .*simulated|tvd .*cloze)`", said)

@@ -221,7 +221,10 @@ def test_what_is_typed_survives_a_lost_connection_and_arrives_once(
     page, word, button = player.page, player.page.locator("#word"), player.page.locator("form.play .actions button")
     # between typing and sending
     page.keyboard.type("river")
-    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    # another tab for a while
+    for is_hidden in ("true", "false"):
+        page.evaluate(f"Object.defineProperty(document, 'hidden', {{ get: () => {is_hidden}, configurable: true }})")
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     player.context.set_offline(True)
     button.click()
     page.locator("form.play .problem").wait_for()
@@ -247,7 +250,8 @@ def test_what_is_typed_survives_a_lost_connection_and_arrives_once(
     stored = answers(here)
     assert [row[0].value["word"] for row in stored] == ["river", "garden"]
     assert all(row[0].client_ms > 0 and 0 < row[0].frame_us < 10**6 for row in stored)
-    assert [(row[0].n_hidden, row[0].hidden_ms) for row in stored] == [(0, 0)] * 2
+    assert [(row[0].n_hidden, row[0].hidden_ms < row[0].client_ms) for row in stored] == [(1, True), (0, True)]
+    assert stored[1][0].hidden_ms == 0
     # an unfinished answer goes with the visit
     page.keyboard.type("secret")
     page.goto(f"{here.address}/withdraw")
