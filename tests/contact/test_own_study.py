@@ -92,10 +92,8 @@ def test_a_plan_is_rehearsed_as_it_stands_without_a_language_model(
     # attention checks are understood in the pages' language
     study_command(["s.csv", "cloze norms by 5 people", "--language", "fr"])
     said = Path("my_study/README.md").read_text(encoding="utf-8")
-    rehearsal, *_, norms = [
-        line.split() for line in re.findall(r"`shannon-game (collect .*simulated|tvd .*cloze)`", said)
-    ]
-    table = run_experiment(*["+exp=collect", *rehearsal[1:]]).table
+    rehearsal, norms = re.findall(r"`shannon-game (collect .*simulated|tvd .*cloze)`", said)
+    table = run_experiment("+exp=collect", *rehearsal.split()[1:]).table
     assert table[["belief", "n_players", "n_answers"]].to_numpy().tolist() == [["invented", 5, 30]]
     items = run_experiment("+exp=tvd", *norms.split()[1:], "study.url=sqlite:///collect_rehearsal.sqlite").tables[
         "items"
