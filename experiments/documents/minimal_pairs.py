@@ -114,7 +114,7 @@ def _pairs(model: str, scored: Scored, study: xr.Dataset) -> pd.DataFrame:
     total, n_tokens, n_words = np.full(n, np.nan), np.zeros(n, dtype=int), np.zeros(n, dtype=int)
     nats = scored.scores["logprob"]
     total[scored.document] = [row.sum(dtype=float) for row in nats]
-    n_tokens[scored.document], n_words[scored.document] = list(map(len, nats)), scored.units[:, 0]
+    n_tokens[scored.document], n_words[scored.document] = nats.sizes, scored.units[:, 0]
     is_good, pair = study["is_good"].to_numpy(), study["pair"].to_numpy()
     frame = pd.DataFrame({"pair": pair, "phenomenon": study["split"].to_numpy(), "model": model})
     found = frame.drop_duplicates("pair", ignore_index=True)
