@@ -12,7 +12,6 @@ from shannon_game.estimators.documents.clusters import t_half_width, wilson_inte
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Load
-from shannon_game.experiments.documents.scored import join_texts
 from shannon_game.experiments.documents.surprisal import ScoringSettings, scored_by
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import open_work
@@ -73,11 +72,10 @@ def minimal_pairs(study: xr.Dataset, settings: MinimalPairsSettings) -> Experime
     if "prefix" in study or settings.prefix is not None:
         own = study["prefix"].to_numpy().tolist() if "prefix" in study else [""] * len(texts)
         prefixes = [" ".join(part for part in (settings.prefix, its) if part) for its in own]
-    joined = join_texts(texts, list(map(str, range(len(texts)))))
     names = study["document"].to_numpy().tolist()
     parts, rows, doubts = [], list[dict[str, Any]](), list[str]()
     for model, its in settings.chosen_models().items():
-        scored = scored_by(work, model, its, joined, names=names, settings=settings, prefixes=prefixes)
+        scored = scored_by(work, model, its, texts, names=names, settings=settings, prefixes=prefixes)
         pairs = _pairs(model, scored, study)
         doubts += [f"{model}: {note}" for note in scored.notes]
         n_lost = int(pairs["difference_nats"].isna().sum())

@@ -173,13 +173,16 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     chosen = _chosen(settings, study, work)
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
-    joined = join_texts(texts, _groups(study, settings, chosen))
+    groups = _groups(study, settings, chosen)
+    joined = None if groups is None else join_texts(texts, groups)
     before = None if settings.prefix is None else [settings.prefix] * len(texts)
     documents = study["document"].to_numpy()[chosen]
-    names = [some_of([str(documents[at]) for at in whole.document], 1) for whole in joined]
+    names = list(map(str, documents))
+    if joined is not None:
+        names = [some_of([names[at] for at in whole.document], 1) for whole in joined]
     how: dict[str, Any] = {"names": names, "settings": settings, "max_tokens": settings.max_tokens}
-    how |= {"has_words": settings.words, "prefixes": before, "has_parts": settings.context == "text"}
-    scored = {name: scored_by(work, name, its, joined, **how) for name, its in models.items()}
+    how |= {"has_words": settings.words, "prefixes": before, "joined": joined}
+    scored = {name: scored_by(work, name, its, texts, **how) for name, its in models.items()}
     name = str(study.attrs.get("name", "documents"))
     figures_, tables, said, n_lost = dict[str, Figure](), dict[str, pd.DataFrame](), "", 0
     if settings.words:
@@ -221,28 +224,28 @@ def scored_by(
     work: Work,
     name: str,
     its: AnyModel,
-    joined: Sequence[Joined],
+    texts: Sequence[str],
     *,
     names: Sequence[str],
     settings: ScoringSettings,
     prefixes: Sequence[str] | None = None,
     max_tokens: int | None = None,
     has_words: bool = False,
-    has_parts: bool = False,
+    joined: Sequence[Joined] | None = None,
 ) -> Scored:
-    """Scores of all texts under one model, each alone or after the texts or the prefix that it is joined to."""
+    """Scores of all texts under one model, each alone or after the texts or the prefix that it is `joined` to."""
     turns = prefixes if settings.chat else None
     if settings.chat and turns is None:
         raise InputError(f"is true, and the user's turn is missing: {Set('experiment.prefix')} says it", field=_CHAT)
     if prefixes is not None and not settings.chat:
-        joined, has_parts = after(prefixes, [whole.text for whole in joined]), True
+        joined = after(prefixes, texts)
     limits = {"max_tokens": max_tokens, "window": settings.window, "stride": settings.stride}
     how = Scoring(names, settings.boundaries, has_words, turns=turns, **limits)
-    found = open_engine(name, its).scored(work, [whole.text for whole in joined], how)
+    found = open_engine(name, its).scored(work, [one.text for one in joined] if joined else texts, how)
     if prefixes is not None and found.n_long:
         note = f"{found.n_long} documents are longer than its window: words at their ends do not see the prefix"
         found = replace(found, notes=(*found.notes, note))
-    return apart(found, joined, settings.boundaries) if has_parts else found
+    return apart(found, joined, settings.boundaries) if joined else found
 
 
 def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
@@ -285,12 +288,12 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     )
 
 
-def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
+def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str] | None:
     if settings.prefix is not None and (settings.context == "text" or (settings.max_tokens and not settings.chat)):
         problem = "stands before every text: leave out context=text and max_tokens, which count from there"
         raise InputError(problem, field=Set("experiment.prefix"))
     if settings.context == "sentence":
-        return list(map(str, study["document"].to_numpy()[chosen]))
+        return None
     if "group" not in study:
         problem = f"is 'text', and the study does not say which rows are one text: {Set('study.group_field', 'NAME')}"
         raise InputError(problem, field=Set("experiment.context"))
@@ -458,15 +461,16 @@ def _of_words(parts: Iterable[Mapping[str, pd.DataFrame]], boundaries: str) -> _
     for part in parts:
         words = part["words"]
         first = first_words(pd.concat([first, first_words(words)], ignore_index=True))
-        counts.append(words.groupby("model", sort=False)[columns].agg(["count", "sum"]).assign(n=len(words)))
+        own = words.groupby("model", sort=False)[columns]
+        counts.append(own.count().join(own.sum().add_suffix("_sum")).assign(n=len(words)))
         n_plain += int(words["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
         sizes.update({name: len(table) for name, table in part.items()})
     total = pd.concat(counts).groupby(level=0, sort=False).sum()
-    column = "surprisal_bits" if total["surprisal_bits", "count"].all() else "sum_bits"
-    known = total[total[column, "count"] > 0][column]
-    means = zip(known.index, known["sum"] / known["count"], known["count"], strict=True)
+    column = "surprisal_bits" if total["surprisal_bits"].all() else "sum_bits"
+    known = total[total[column] > 0]
+    means = zip(known.index, known[f"{column}_sum"] / known[column], known[column], strict=True)
     said = "; ".join(f"{mean:.2f} bits for {model} ({n:,} words)" for model, mean, n in means)
-    n_without = int(sizes["words"] - total[column, "count"].sum())
+    n_without = int(sizes["words"] - total[column].sum())
     why = "a token is of two words, the model does not know one, or nothing comes before it"
     without = f" {n_without:,} words have none: {why}." if n_without else ""
     plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""

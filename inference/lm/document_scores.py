@@ -60,11 +60,14 @@ def score_texts(
     tokens: Sequence[Sequence[str]] | Flat = ()
     if how.has_words:
         ids = Flat.joined([part.ids for part in parts])
-        known, at = np.unique(ids.items, return_inverse=True)
-        tokens = Flat(np.array(token_strings(model, known.tolist()), dtype=object)[at], ids.bounds)
+        known = np.flatnonzero(np.bincount(ids.items))
+        strings = np.full(known[-1] + 1, "", dtype=object)
+        strings[known] = token_strings(model, known.tolist())
+        tokens = Flat(strings[ids.items], ids.bounds)
     return Scored(
         document=np.concatenate([part.document for part in parts]),
-        scores={name: Flat.joined([part.scores[name] for part in parts]) for name in parts[0].scores},
+        # of what is joined the parts go
+        scores={name: Flat.joined([part.scores.pop(name) for part in parts]) for name in list(parts[0].scores)},
         places=Flat.joined([part.places for part in parts]),
         units=np.concatenate([part.units for part in parts]),
         notes=tuple(notes),
@@ -95,7 +98,7 @@ class _Part:
 
     document: NDArray[np.intp]
     ids: Flat
-    scores: Mapping[str, Flat]
+    scores: dict[str, Flat]
     places: Flat
     units: NDArray[np.int64]
     n_cut: int

@@ -255,7 +255,9 @@ def _states(
     """Last hidden states (or logits, where the head cannot be split off) at the wanted nodes, shape (row, feature)."""
     longest = max(len(trees[index].tokens) for index in part)
     block = max(model.settings.tokens_per_batch or 0, LARGEST_TREE)
-    if len(part) == 1 and longest > block and trees[part[0]].is_chain and takes_cache(model):
+    # memory that grows with the square of the length, or with the vocabulary
+    is_large = not model.split_head or model.module.config._attn_implementation == "eager"
+    if is_large and len(part) == 1 and longest > block and trees[part[0]].is_chain and takes_cache(model):
         return _cached_states(model, trees[part[0]].tokens, wanted[part[0]], block)
     tokens = np.zeros((len(part), longest), dtype=np.int64)
     for row, index in enumerate(part):

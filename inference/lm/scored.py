@@ -128,6 +128,6 @@ def scores_of(rows: Sequence[Mapping[str, NDArray[Any]]], *, boundary: float = n
     found = {name: column(name, np.nan) for name in ("logprob", "entropy_nats", "rank")}
     return {
         **found,
-        "is_best": Flat(found["rank"].values == 1, found["rank"].bounds),
+        "is_best": Flat(found["rank"].items == 1, found["rank"].bounds),
         BOUNDARY: column(BOUNDARY, boundary),
     }

@@ -45,7 +45,7 @@ def test_every_token_as_if_it_were_alone(model_of, family, sliding, bos):
 @pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "gemma2", "bloom"])
 def test_a_long_text_passes_block_by_block_with_the_same_numbers(model_of, family, monkeypatch):
     """The cache of transformers holds what came before; layers that look back over a few tokens drop some of it."""
-    model = model_of(family, tokens_per_batch=16)
+    model = model_of(family, tokens_per_batch=16, attention="eager")
     (text,) = windows_of(len(model.tokenizer), n=1, size=90)
     how = {"context_length": 80, "temperatures": [2.0], "sliding": False}
     whole = [score_documents(model, [text]), score_windows(model, [text], **how)]
