@@ -105,7 +105,7 @@ def corpus_scores(
         problem = f"has shape {nats.shape} for documents of shape {labels.shape}; one or more, and a document for each"
         raise InputError(problem, field="logprob")
     _, member = np.unique(labels, return_inverse=True)
-    total, n_best = np.bincount(member, weights=nats), np.bincount(member, weights=best)
+    total, n_best = (np.bincount(member, weights=its).astype(float) for its in (nats, best))
     return scores_of_documents(total, np.bincount(member), n_best, n_bytes=n_bytes)
 
 

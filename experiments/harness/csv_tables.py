@@ -67,17 +67,7 @@ def write_csv(table: pd.DataFrame, path: Path, *, private: bool = False, marked:
 
 
 class InParts(Mapping[str, "pd.DataFrame"]):
-    """Tables that are made part by part whenever they are written: all of a corpus need not be in memory.
-
-    Parameters
-    ----------
-    make : callable
-        Gives the parts, each some rows of some tables by name.
-    sizes : mapping
-        Rows of each table.
-    whole : mapping
-        Further tables.
-    """
+    """Tables whose parts `make` gives whenever they are written: all of a corpus need not be in memory."""
 
     def __init__(
         self,

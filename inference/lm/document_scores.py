@@ -38,15 +38,12 @@ def score_texts(
     """
     # the same whatever the documents, so that what was stored for one corpus serves another
     window = model.max_tokens if how.window is None else how.window
-    stride = max(1, window // 2) if how.stride is None else how.stride
-    task = _Task(work, model, how, window, stride, has_ends=how.has_words and writes_bytes(model))
+    how = replace(how, window=window, stride=max(1, window // 2) if how.stride is None else how.stride)
     ends = np.cumsum(list(map(len, texts)))
     cuts = np.flatnonzero(np.diff(ends // _CHARACTERS_AT_ONCE)) + 1
-    # without a BOS token nothing comes before the first token, which then has no score
-    first = int(model.bos_id is None and heads is None)
     parts, doubts = list[_Part](), dict[str, list[str]]()
     for rows in np.split(np.arange(len(texts)), cuts):
-        part = _scored_part(task, texts, rows, heads, first, doubts)
+        part = _scored_part(work, model, texts, rows, how, heads, doubts)
         parts += [part] if part.document.size else []
     if not parts:
         raise InputError(f"have no token that {model.name} can score", source="study", field="text")
@@ -55,7 +52,7 @@ def score_texts(
     if n_cut:
         limit = Set("experiment.max_tokens")
         notes.append(f"{n_cut} documents were scored up to their token {how.max_tokens} only ({limit})")
-    if how.has_words and not task.has_ends:
+    if how.has_words and not writes_bytes(model):
         notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
     tokens: Sequence[Sequence[str]] | Flat = ()
     if how.has_words:
@@ -71,25 +68,13 @@ def score_texts(
         places=Flat.joined([part.places for part in parts]),
         units=np.concatenate([part.units for part in parts]),
         notes=tuple(notes),
-        window=window,
-        stride=stride,
+        window=how.window,
+        stride=how.stride,
         n_long=sum(part.n_long for part in parts),
         bos="the chat template" if heads is not None else _start(model) or "none",
         tokens=tokens,
         revision=model.revision or model.weights_sha256,
     )
-
-
-@dataclass(frozen=True)
-class _Task:
-    """How all texts are scored."""
-
-    work: Work
-    model: LanguageModel
-    how: Scoring
-    window: int
-    stride: int
-    has_ends: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +91,16 @@ class _Part:
 
 
 def _scored_part(  # noqa: PLR0917
-    task: _Task,
+    work: Work,
+    model: LanguageModel,
     texts: Sequence[str],
     rows: NDArray[np.intp],
+    how: Scoring,
     heads: Sequence[list[int]] | None,
-    first: int,
     doubts: dict[str, list[str]],
 ) -> _Part:
-    model, how = task.model, task.how
+    # without a BOS token nothing comes before the first token, which then has no score
+    first = int(model.bos_id is None and heads is None)
     own = [texts[at] for at in rows]
     names = [how.names[at] for at in rows]
     whole = encode(model, own, source="study", names=names)
@@ -122,14 +109,15 @@ def _scored_part(  # noqa: PLR0917
     _add_doubts(model, list(zip(own, names, whole, written, strict=True)), first, doubts)
     kept = [at for at, its in enumerate(tokens) if len(its) > first]
     before = [[] if heads is None else heads[rows[at]] for at in kept]
-    found = _stored_scores(task, [[*head, *tokens[at]] for head, at in zip(before, kept, strict=True)], heads is None)
+    items = [[*head, *tokens[at]] for head, at in zip(before, kept, strict=True)]
+    found = _stored_scores(work, model if heads is None else replace(model, bos_id=None), items, how)
     # the first token of a head has no score
     skips = [max(len(head) - 1, 0) for head in before]
     scores = {
         name: Flat.of([row[n:] for row, n in zip(its, skips, strict=True)], _COMPACT.get(name))
         for name, its in found.items()
     }
-    if how.has_words and not task.has_ends:
+    if how.has_words and BOUNDARY not in scores:
         scores[BOUNDARY] = Flat.of([np.full(n + 1, np.nan, np.float32) for n in scores["logprob"].sizes])
     places, units = [], []
     for at in kept:
@@ -137,7 +125,6 @@ def _scored_part(  # noqa: PLR0917
         its = np.zeros(0, dtype=np.int64) if exact is None else exact[first : 1 + len(tokens[at])]
         places.append(its)
         units.append(units_of(own[at].encode()[its[0] : its[-1]] if its.size else b"", how.boundaries))
-    n_seen = [len(head) + len(tokens[at]) - first for head, at in zip(before, kept, strict=True)]
     return _Part(
         rows[kept],
         Flat.of([tokens[at][first:] for at in kept], np.int32),
@@ -145,19 +132,20 @@ def _scored_part(  # noqa: PLR0917
         Flat.of(places, np.int32),
         np.array(units, dtype=np.int64).reshape(-1, 3),
         n_cut=sum(len(its) < len(all_) for its, all_ in zip(tokens, whole, strict=True)),
-        n_long=sum(n > task.window for n in n_seen),
+        n_long=sum(len(its) - first > (how.window or 0) for its in items),
     )
 
 
-def _stored_scores(task: _Task, items: list[list[int]], has_bos: bool) -> Mapping[str, NDArray[Any]]:
-    work, windows = task.work, {"window": task.window, "stride": task.stride}
-    model = task.model if has_bos else replace(task.model, bos_id=None)
+def _stored_scores(
+    work: Work, model: LanguageModel, items: list[list[int]], how: Scoring
+) -> Mapping[str, NDArray[Any]]:
+    windows, has_ends = {"window": how.window, "stride": how.stride}, how.has_words and writes_bytes(model)
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        rows = document_rows(model, batch, boundaries=task.has_ends, **windows)
+        rows = document_rows(model, batch, boundaries=has_ends, **windows)
         return {name: ragged([row[name] for row in rows]) for name in rows[0]}
 
-    operation = "document_boundaries" if task.has_ends else "document_scores"
+    operation = "document_boundaries" if has_ends else "document_scores"
     return work.compute(
         f"documents under {model.name}",
         operation_key(operation, model=model.identity, parameters=windows, compute=compute),
