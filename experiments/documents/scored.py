@@ -133,7 +133,8 @@ def of_shared_text(
     spans: dict[int, Span] = {}
     for document, text in enumerate(texts):
         places = [
-            its.places[rows[name][document]] if document in rows[name] else np.zeros(0) for name, its in scored.items()
+            its.places[rows[name][document]] if document in rows[name] else np.zeros(0, np.int64)
+            for name, its in scored.items()
         ]
         span = shared_span(text, places)
         if span is not None:
