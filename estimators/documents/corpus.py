@@ -71,7 +71,7 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
     return _ratio(np.bincount(member, weights=numbers).astype(float), np.bincount(member).astype(float))
 
 
-def _ratio(total: NDArray[np.float64], units: NDArray[np.float64]) -> ClusteredMean:
+def _ratio(total: NDArray[np.float64], units: NDArray[np.integer | np.floating]) -> ClusteredMean:
     """Total by unit, and its linearised standard error over clusters."""
     n, size = float(units.sum()), int((units > 0).sum())
     mean = float(total.sum() / n) if n else float("nan")
@@ -100,18 +100,32 @@ def corpus_scores(
     if not np.isfinite(nats).all():
         bad = int(np.flatnonzero(~np.isfinite(nats))[0])
         raise InputError(f"is {-nats[bad]} at token {bad}, should be finite", field="logprob")
-    loss = clustered_mean(nats, labels)
-    accuracy = clustered_mean(np.asarray(is_best, dtype=float), labels)
+    best = np.asarray(is_best, dtype=float)
+    if nats.ndim != 1 or not nats.shape == labels.shape == best.shape or not nats.size:
+        problem = f"has shape {nats.shape} for documents of shape {labels.shape}; one or more, and a document for each"
+        raise InputError(problem, field="logprob")
     _, member = np.unique(labels, return_inverse=True)
-    sequence_loss: NDArray[np.float64] = np.bincount(member, weights=nats) / np.bincount(member)
+    total, n_best = (np.bincount(member, weights=its).astype(float) for its in (nats, best))
+    return scores_of_documents(total, np.bincount(member), n_best, n_bytes=n_bytes)
+
+
+def scores_of_documents(
+    total_nats: NDArray[np.float64],
+    n_tokens: NDArray[np.integer | np.floating],
+    n_best: NDArray[np.float64],
+    *,
+    n_bytes: float | None = None,
+) -> CorpusScores:
+    """Compute :func:`corpus_scores` from the sums of documents, each of which has a token."""
+    loss, sequence_loss = _ratio(total_nats, n_tokens), total_nats / n_tokens
     return CorpusScores(
         n_documents=len(sequence_loss),
-        n_tokens=len(nats),
+        n_tokens=int(n_tokens.sum()),
         loss_nats=loss,
         perplexity_of_token_mean=float(np.exp(loss.mean)),
         mean_sequence_perplexity=clustered_mean(np.exp(sequence_loss), np.arange(len(sequence_loss))),
-        top1_accuracy=accuracy,
-        bits_per_byte=float("nan") if n_bytes is None else float(nats.sum() / np.log(2) / n_bytes),
+        top1_accuracy=_ratio(n_best, n_tokens),
+        bits_per_byte=float("nan") if n_bytes is None else float(total_nats.sum() / np.log(2) / n_bytes),
     )
 
 

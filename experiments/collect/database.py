@@ -45,6 +45,11 @@ VERSIONS: Mapping[str, Sequence[str]] = {
         "alter table question drop column n_answered",
         "alter table assignment drop column assigned_at",
     ),
+    # how exact times by the browser's clock are, and when nobody saw the page
+    "0006": (
+        "alter table session add column pointer varchar(8) not null default ''",
+        *(f"alter table answer add column {name} integer" for name in ("frame_us", "hidden_ms", "n_hidden")),
+    ),
 }
 """Version of the tables -> what makes it of the version before, in SQL that both databases know."""
 VERSION = max(VERSIONS)

@@ -10,7 +10,7 @@ from shannon_game.experiments.collect.collection import Collection, open_collect
 from shannon_game.experiments.collect.database import open_database
 from shannon_game.experiments.collect.export import visits
 from shannon_game.experiments.collect.games.registry import chosen_contexts
-from shannon_game.experiments.collect.players.demonstration import played
+from shannon_game.experiments.collect.players.demonstration import played, players_of
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.harness import rows as column
@@ -45,11 +45,13 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
         # they come to this machine itself, where no proxy speaks TLS
         settings = settings.model_copy(update={"https": False, "recruiter": settings.recruiter.for_players()})
     study = chosen_contexts(study, settings)
+    # nothing is launched that they cannot play
+    players = {} if settings.players == "people" else players_of(study, settings)
     database = open_database(settings.url)
     try:
         collection = open_collection(settings, study, database)
-        if settings.players != "people":
-            return played(collection, study)
+        if players:
+            return played(collection, study, players)
         serve(collection)
         return collected(collection)
     finally:

@@ -65,6 +65,7 @@ _COLUMNS: Mapping[str, Any] = {
     "server_ms": Answer.server_ms,
     "client_ms": Answer.client_ms,
     "revisions": Answer.revisions,
+    **{name: getattr(Answer, name) for name in ("frame_us", "hidden_ms", "n_hidden")},
     "shown_at": Assignment.shown_at,
     "answered_at": Answer.answered_at,
     "probability": Assignment.probability,
@@ -72,6 +73,7 @@ _COLUMNS: Mapping[str, Any] = {
     "page_version": Answer.page_version,
     "language": Session.language,
     "screen": Session.screen,
+    "pointer": Session.pointer,
     "pilot": Session.pilot,
     "state": Session.state,
 }

@@ -73,7 +73,7 @@ def choose(visit: Visit) -> Response:
             "choose.html",
             sent={PERSONAL: link} if link else given,
             running=running,
-            played={each.game for each in played},
+            played={each.game: each.state for each in played},
             anew=anew,
             # who came by a recruiter's link is known by its id
             may_be_another=bool(played) and not recruiter_id and not visit.collection.settings.recruiter.required,
@@ -105,7 +105,7 @@ def start(visit: Visit) -> Response:
                 game=visit.form.get("game", ""),
                 token=token,
                 language=wanted if wanted in collection.strings.languages else visit.language,
-                screen=visit.form.get("screen", ""),
+                **{name: visit.form.get(name, "") for name in ("screen", "pointer")},
                 recruiter=given,
                 known=running,
             )

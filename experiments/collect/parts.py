@@ -152,10 +152,15 @@ def refuse_short_visits(settings: CollectSettings, deck: Deck) -> None:
             room = deck.room(visit_needs(settings, games), closed, settings.goes_on)
             if room == wanted:
                 continue
+            numbers = [(block.n_questions * room // wanted, block) for block in blocks]
+            fewer = " and ".join(f"{number} of {block.game}" for number, block in numbers)
+            if settings.n_sessions and all(number for number, _ in numbers):
+                most = max(-(-settings.n_sessions * block.n_questions // number) for number, block in numbers)
+                fewer += f", of {most} people"
             cell = f"lists.{name}" if name else f"arms.{arm}" if arm else ""
             problem = (
                 f"a visit asks {wanted} questions of {' and '.join(games)}, and {room} fit: what is shown for one "
-                "answers others on its text, and equal tokens are not asked about; name more items, or ask fewer"
+                f"answers others on its text, and equal tokens are not asked about; name more items, or ask {fewer}"
             )
             if restricts:
                 raise InputError(problem, field=cell or "blocks")

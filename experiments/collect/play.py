@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session as Transaction
 from shannon_game.experiments.collect.assign import choose, layout_rng, release_idle, take_back
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Card
-from shannon_game.experiments.collect.games.protocol import Reading
+from shannon_game.experiments.collect.games.protocol import BY_SCRIPT, Reading
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.sessions import Refusal, go_on, screen_out
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, SKIPPED, Answer, Assignment, Base, Session
@@ -133,7 +133,7 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
     failed = False
     if reading.final:
         state: dict[str, Any] = {"state": ANSWERED}
-        sent = {name: _whole(form.get(name)) for name in ("client_ms", "revisions")}
+        sent = {name: _whole(form.get(name)) for name in BY_SCRIPT}
         _store(transaction, collection, session, asked, reading, server_ms=server_ms, **sent)
     else:
         times = {"server_ms": server_ms, "client_ms": _whole(form.get("client_ms"))}
@@ -206,8 +206,7 @@ def _store(
 ) -> None:
     row = {
         "server_ms": None,
-        "client_ms": None,
-        "revisions": None,
+        **dict.fromkeys(BY_SCRIPT),
         "automatic": False,
         "assignment_id": asked.id,
         "value": dict(reading.value),

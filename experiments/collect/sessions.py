@@ -44,6 +44,7 @@ PLACES: Mapping[str, str] = {
 
 ENDED = ("done", *REJECTED)
 _SCREENS = ("small", "medium", "large")
+_POINTERS = ("fine", "coarse", "none")
 _FOUND = select(Session).where(Session.token_hash == bindparam("hash"))
 _LOCKED = _FOUND.with_for_update()
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # of MTurk, before somebody accepts
@@ -107,7 +108,8 @@ def enter(
     game: str,
     token: str,
     language: str,
-    screen: str,
+    screen: str = "",
+    pointer: str = "",
     recruiter: Mapping[str, str],
     known: Session | None = None,
 ) -> Session:
@@ -158,6 +160,7 @@ def enter(
         state="consent",
         language=language,
         screen=screen if screen in _SCREENS else "",
+        pointer=pointer if pointer in _POINTERS else "",
         seed=secrets.randbits(31),
         pilot=settings.pilot,
         n_announced=sum(block.n_questions for block in settings.of_arm(arm).blocks or (settings.block(game),)),

@@ -240,11 +240,12 @@ class CollectSettings(Seeded):
     simulated: people of a known belief with bias, slope, noise and lapses; exact: report what they believe, as a
     language model of the study; model: language models that answer in text what the page shows."""
     n_players: Count = 40
-    """Players who are no people."""
+    """Players who are no people; with n_sessions, as many as these unless it is said."""
     belief: Text | None = None
     """What these believe: a language model of the study; human for a simulation's truth; assumed for what +exp=design
-    assumes, made of the generator's whole distribution (population.exponent and the like). null takes the truth where
-    the study has it, else assumed where it has whole distributions, else a model that is not the generator."""
+    assumes, made of the generator's whole distribution (population.exponent and the like); invented for words of a
+    study of texts alone. null takes the truth where the study has it, else assumed where it has whole distributions,
+    else a model that is not the generator; of texts alone invented."""
     population: PlayerPopulation = PlayerPopulation()
     """How simulated players differ."""
     models: TextModels = Field(default_factory=dict)
@@ -349,6 +350,8 @@ class CollectSettings(Seeded):
                     problem = f"is {given[name]!r}, and the plan {given['plan']} says {plan[name]!r}; give one of them"
                     raise InputError(problem, field=name)
             given = plan | given
+        if given.get("n_sessions"):
+            given = {"n_players": given["n_sessions"]} | given
         blocks = given.get("blocks")
         if isinstance(blocks, list | tuple) and blocks and "game" not in given:
             games = [block["game"] if isinstance(block, dict) else getattr(block, "game", "") for block in blocks]

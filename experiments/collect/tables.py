@@ -118,6 +118,8 @@ class Session(Base):
     language: Mapped[str] = mapped_column(String(16))
     screen: Mapped[str] = mapped_column(String(16))
     """Class of the screen: "small", "medium", "large", "" where the browser did not say."""
+    pointer: Mapped[str] = mapped_column(String(8), default="")
+    """What points on it: "fine" (a mouse), "coarse" (a finger), "none", "" where the browser did not say."""
     seed: Mapped[int]
     pilot: Mapped[bool]
     n_announced: Mapped[int | None]
@@ -192,6 +194,11 @@ class Answer(Base):
     client_ms: Mapped[int | None]
     revisions: Mapped[int | None]
     """Times that the answer was changed before it was sent; None without JavaScript."""
+    frame_us: Mapped[int | None]
+    """Microseconds between frames of the screen: no time by the browser's clock is more exact."""
+    hidden_ms: Mapped[int | None]
+    n_hidden: Mapped[int | None]
+    """Times that the page was hidden while the question was open, and for how long in all."""
     page_version: Mapped[str] = mapped_column(String(16))
     answered_at: Mapped[float]
 

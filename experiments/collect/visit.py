@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.games.protocol import BY_SCRIPT
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.security import (
     AGES_SECONDS,
@@ -176,7 +177,7 @@ def refuse(visit: Visit, refusal: Refusal, back: str | None = None) -> Response:
 def _templates(folders: tuple[Path, ...]) -> Environment:
     loader = FileSystemLoader([Path(__file__).parent / "templates", *folders])
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.globals["games"] = GAMES
+    made.globals |= {"games": GAMES, "by_script": BY_SCRIPT}
     return made
 
 

@@ -12,7 +12,6 @@ from shannon_game.estimators.documents.clusters import t_half_width, wilson_inte
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Load
-from shannon_game.experiments.documents.scored import join_texts
 from shannon_game.experiments.documents.surprisal import ScoringSettings, scored_by
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import open_work
@@ -73,11 +72,10 @@ def minimal_pairs(study: xr.Dataset, settings: MinimalPairsSettings) -> Experime
     if "prefix" in study or settings.prefix is not None:
         own = study["prefix"].to_numpy().tolist() if "prefix" in study else [""] * len(texts)
         prefixes = [" ".join(part for part in (settings.prefix, its) if part) for its in own]
-    joined = join_texts(texts, list(map(str, range(len(texts)))))
     names = study["document"].to_numpy().tolist()
     parts, rows, doubts = [], list[dict[str, Any]](), list[str]()
     for model, its in settings.chosen_models().items():
-        scored = scored_by(work, model, its, joined, names=names, settings=settings, prefixes=prefixes)
+        scored = scored_by(work, model, its, texts, names=names, settings=settings, prefixes=prefixes)
         pairs = _pairs(model, scored, study)
         doubts += [f"{model}: {note}" for note in scored.notes]
         n_lost = int(pairs["difference_nats"].isna().sum())
@@ -114,7 +112,7 @@ def _pairs(model: str, scored: Scored, study: xr.Dataset) -> pd.DataFrame:
     total, n_tokens, n_words = np.full(n, np.nan), np.zeros(n, dtype=int), np.zeros(n, dtype=int)
     nats = scored.scores["logprob"]
     total[scored.document] = [row.sum(dtype=float) for row in nats]
-    n_tokens[scored.document], n_words[scored.document] = list(map(len, nats)), scored.units[:, 0]
+    n_tokens[scored.document], n_words[scored.document] = nats.sizes, scored.units[:, 0]
     is_good, pair = study["is_good"].to_numpy(), study["pair"].to_numpy()
     frame = pd.DataFrame({"pair": pair, "phenomenon": study["split"].to_numpy(), "model": model})
     found = frame.drop_duplicates("pair", ignore_index=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shannon_game.experiments.documents.words import REVISION_SHOWN, region_table, token_table, word_table
+from shannon_game.experiments.documents.words import REVISION_SHOWN, region_table, word_tables
 from shannon_game.experiments.harness import rows as column
 from shannon_game.inference.lm.masked import Masked
 from shannon_game.inference.lm.scored import Scoring
@@ -49,8 +49,8 @@ def pseudo_tables(
         scored = engine.scored(work, texts, Scoring(documents.tolist(), boundaries))
         scores = list(scored.scores["logprob"])
         warnings += [f"{name}: {note}" for note in scored.notes]
-        words = word_table(name, scored, documents, texts, boundaries)
-        tokens = token_table(name, scored, documents, texts)
+        made = list(word_tables({name: scored}, documents, texts, boundaries))
+        words, tokens = (pd.concat([its[what] for its in made], ignore_index=True) for what in ("words", "tokens"))
         tokens = tokens.assign(start=[start for item in engine.texts(texts) for start, _ in item.spans])
         whole = pd.DataFrame({"document": documents, "pll_nats": [float(nats.sum()) for nats in scores]})
         whole = whole.assign(model=name, n_tokens=list(map(len, scores)), revision=scored.revision[:REVISION_SHOWN])

@@ -13,11 +13,10 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.estimators.word_spans import has_unspaced, word_spans
 from shannon_game.inference.lm.alignment import shared_places
-from shannon_game.inference.lm.scored import BOUNDARY, Scored, units_of
-from shannon_game.inference.store.store import ragged
+from shannon_game.inference.lm.scored import BOUNDARY, Flat, Scored, units_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """A part of a text, in UTF-8 bytes."""
 
@@ -29,12 +28,11 @@ class Span:
         return text.encode()[self.start : self.stop]
 
 
-def shared_span(text: str, places: Sequence[NDArray[np.int64] | None]) -> Span | None:
+def shared_span(text: str, places: Sequence[NDArray[np.int64]]) -> Span | None:
     """Find the characters from the first to the last place at which every model has the end of a token."""
-    known = [its for its in places if its is not None]
-    if len(known) < len(places):
+    if not all(its.size for its in places):
         return None
-    shared = shared_places(text, known)
+    shared = shared_places(text, places)
     return Span(int(shared[0]), int(shared[-1])) if len(shared) > 1 else None
 
 
@@ -46,7 +44,7 @@ def inside(places: NDArray[np.int64], span: Span) -> NDArray[np.bool_]:
 _UNSCORED = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Joined:
     """Texts one after another: of a group all, in order."""
 
@@ -93,7 +91,7 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
     for row, at in enumerate(scored.document):
         whole, places = joined[at], scored.places[row]
         content = whole.text.encode()
-        if places is None:
+        if not places.size:
             setting = "context" if whole.document[0] != _UNSCORED else "prefix"
             problem = "needs the places of tokens, but the tokenizer changes a text; leave it out"
             raise InputError(problem, field=Set(f"experiment.{setting}"))
@@ -109,7 +107,7 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
             before = content[whole.span[number - 1].start : span.start].decode() if number else ""
             parts["goes_on"].append(bool(before) and word_spans(before, boundaries=boundaries)[-1].is_spaced)
             # white space before a text is its own; a token that holds more of the text before has no place in this one
-            parts["places"].append(own if not content[places[a] : span.start].strip() else None)
+            parts["places"].append(own if not content[places[a] : span.start].strip() else own[:0])
             parts["units"].append(units_of(content[span.start + own[0] : span.start + own[-1]], boundaries))
             parts["tokens"].append(scored.tokens[row][a:b] if scored.tokens else [])
             for name, values in scored.scores.items():
@@ -123,7 +121,7 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
         places=sorted_["places"],
         units=np.array(sorted_["units"]),
         tokens=sorted_["tokens"],
-        scores={name: ragged([its[i] for i in order]) for name, its in scores.items()},
+        scores={name: Flat.of([its[i] for i in order]) for name, its in scores.items()},
     )
 
 
@@ -134,7 +132,10 @@ def of_shared_text(
     rows = {name: {int(document): row for row, document in enumerate(its.document)} for name, its in scored.items()}
     spans: dict[int, Span] = {}
     for document, text in enumerate(texts):
-        places = [its.places[rows[name][document]] if document in rows[name] else None for name, its in scored.items()]
+        places = [
+            its.places[rows[name][document]] if document in rows[name] else np.zeros(0, np.int64)
+            for name, its in scored.items()
+        ]
         span = shared_span(text, places)
         if span is not None:
             spans[document] = span
@@ -151,9 +152,9 @@ def of_shared_text(
 
 def _within(its: Scored, rows: Sequence[int], spans: Sequence[Span], units: NDArray[np.int64]) -> Scored:
     places = [its.places[row] for row in rows]
-    masks = [inside(place, span) for place, span in zip(places, spans, strict=True) if place is not None]
+    masks = [inside(place, span) for place, span in zip(places, spans, strict=True)]
     scores = {
-        key: ragged([values[row][mask] for row, mask in zip(rows, masks, strict=True)])
+        key: Flat.of([values[row][mask] for row, mask in zip(rows, masks, strict=True)])
         for key, values in its.scores.items()
         if key != BOUNDARY
     }

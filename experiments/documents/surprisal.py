@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -14,7 +15,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit_loss
+from shannon_game.estimators.documents import ClusteredMean, unit_loss
+from shannon_game.estimators.documents.corpus import scores_of_documents
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.estimators.perplexity import perplexity_of_loss
@@ -22,9 +24,10 @@ from shannon_game.estimators.word_spans import has_unspaced
 from shannon_game.experiments.documents.pseudo import PseudoRow, pseudo_tables
 from shannon_game.experiments.documents.scored import Joined, after, apart, join_texts, of_shared_text
 from shannon_game.experiments.documents.splits import split_contrasts, split_summary
-from shannon_game.experiments.documents.words import REGION_COLUMNS, best_column, region_table, word_figure, word_tables
+from shannon_game.experiments.documents.words import REGION_COLUMNS, first_words, region_table, word_figure, word_tables
 from shannon_game.experiments.harness import figures
 from shannon_game.experiments.harness import rows as column
+from shannon_game.experiments.harness.csv_tables import InParts
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.language_models import (
     SMOLLM2,
@@ -42,7 +45,7 @@ from shannon_game.experiments.harness.text_models import AnyModel, EndpointSetti
 from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.lm.engine import open_engine
-from shannon_game.inference.lm.scored import Scored, Scoring
+from shannon_game.inference.lm.scored import Flat, Scored, Scoring
 from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.settings import Count, Text
 from shannon_game.inference.store.keys import result_key
@@ -97,6 +100,8 @@ _SUMS = {
 }
 _EVERYTHING = "every split"
 _CHAT = "experiment.chat"
+_TOKENS_KEPT = 1 << 18
+"""Most tokens whose tables are made once, and stay in memory until they are written."""
 # standard errors from the estimate to its bounds
 _BOUNDS = {"_lower": -INTERVAL_SE, "_upper": INTERVAL_SE}
 
@@ -168,39 +173,35 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     chosen = _chosen(settings, study, work)
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
-    joined = join_texts(texts, _groups(study, settings, chosen))
+    groups = _groups(study, settings, chosen)
+    joined = None if groups is None else join_texts(texts, groups)
     before = None if settings.prefix is None else [settings.prefix] * len(texts)
-    documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
-    names = [some_of([str(documents[at]) for at in whole.document], 1) for whole in joined]
+    documents = study["document"].to_numpy()[chosen]
+    names = list(map(str, documents))
+    if joined is not None:
+        names = [some_of([names[at] for at in whole.document], 1) for whole in joined]
     how: dict[str, Any] = {"names": names, "settings": settings, "max_tokens": settings.max_tokens}
-    how |= {"has_words": settings.words, "prefixes": before, "has_parts": settings.context == "text"}
-    scored = {name: scored_by(work, name, its, joined, **how) for name, its in models.items()}
+    how |= {"has_words": settings.words, "prefixes": before, "joined": joined}
+    scored = {name: scored_by(work, name, its, texts, **how) for name, its in models.items()}
+    name = str(study.attrs.get("name", "documents"))
+    figures_, tables, said, n_lost = dict[str, Figure](), dict[str, pd.DataFrame](), "", 0
     if settings.words:
-        tables = word_tables(scored, documents, texts, settings.boundaries)
-        if "region_start" in study:
-            by_name = dict(zip(documents, texts, strict=True))
-            regions = region_table(tables["words"], tables["tokens"], _regions(study), by_name, "surprisal_nats")
-            regions["surprisal_bits"] = regions["surprisal_nats"] / np.log(2)
-            regions["sum_bits"] = regions["tokens_sum"] / np.log(2)
-            tables["regions"] = regions[list(REGION_COLUMNS)]
-        tables = in_given(tables, study)
-    n_lost = 0
+        make = _word_parts(scored, study, documents, texts, settings.boundaries)
+        found = _of_words(make(), settings.boundaries)
+        figures_["surprisal"] = word_figure(found.first, name, found.column, n_words=found.n_first)
+        said = found.said
     if settings.characters == "shared":
         scored, n_lost = of_shared_text(scored, texts, settings.boundaries)
     rows = [row for name, found in scored.items() for row in _rows(name, found, splits)]
     table = SurprisalRow.table(rows)
     contrasts = split_contrasts(table, whole=_EVERYTHING)
     tables |= {} if contrasts.empty else {"splits": contrasts}
-    name = str(study.attrs.get("name", "documents"))
-    figures_ = {"surprisal": word_figure(tables["words"], name, best_column(tables["words"]))} if settings.words else {}
     return ExperimentResult(
         table=table,
-        tables=tables,
+        tables=InParts(make, found.sizes, tables) if settings.words else tables,
         dataset=_dataset(scored, documents, splits),
         figures={**figures_, "losses": loss_figure(table, name)},
-        text=_of_words(tables, settings.boundaries)
-        + _summary(table, scored, settings, work)
-        + split_summary(contrasts),
+        text=said + _summary(table, scored, settings, work) + split_summary(contrasts),
         warnings=_warnings(scored, settings, work, n_lost),
     )
 
@@ -223,28 +224,28 @@ def scored_by(
     work: Work,
     name: str,
     its: AnyModel,
-    joined: Sequence[Joined],
+    texts: Sequence[str],
     *,
     names: Sequence[str],
     settings: ScoringSettings,
     prefixes: Sequence[str] | None = None,
     max_tokens: int | None = None,
     has_words: bool = False,
-    has_parts: bool = False,
+    joined: Sequence[Joined] | None = None,
 ) -> Scored:
-    """Scores of all texts under one model, each alone or after the texts or the prefix that it is joined to."""
+    """Scores of all texts under one model, each alone or after the texts or the prefix that it is `joined` to."""
     turns = prefixes if settings.chat else None
     if settings.chat and turns is None:
         raise InputError(f"is true, and the user's turn is missing: {Set('experiment.prefix')} says it", field=_CHAT)
     if prefixes is not None and not settings.chat:
-        joined, has_parts = after(prefixes, [whole.text for whole in joined]), True
+        joined = after(prefixes, texts)
     limits = {"max_tokens": max_tokens, "window": settings.window, "stride": settings.stride}
     how = Scoring(names, settings.boundaries, has_words, turns=turns, **limits)
-    found = open_engine(name, its).scored(work, [whole.text for whole in joined], how)
+    found = open_engine(name, its).scored(work, [one.text for one in joined] if joined else texts, how)
     if prefixes is not None and found.n_long:
         note = f"{found.n_long} documents are longer than its window: words at their ends do not see the prefix"
         found = replace(found, notes=(*found.notes, note))
-    return apart(found, joined, settings.boundaries) if has_parts else found
+    return apart(found, joined, settings.boundaries) if joined else found
 
 
 def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
@@ -266,7 +267,7 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
         boundaries=settings.boundaries,
         regions=_regions(study) if "region_start" in study else None,
     )
-    tables = in_given(tables, study)
+    tables = {name: as_given(its) for as_given in [in_given(study)] for name, its in tables.items()}
     sums = tables["documents"].pivot_table(index="model", columns="document", values="pll_nats", sort=False)
     said = "; ".join(
         f"{row.pll_nats:.2f} nats for {row.model} (pseudo-perplexity {row.pseudo_perplexity:.1f} per token)"
@@ -287,12 +288,12 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
     )
 
 
-def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
+def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str] | None:
     if settings.prefix is not None and (settings.context == "text" or (settings.max_tokens and not settings.chat)):
         problem = "stands before every text: leave out context=text and max_tokens, which count from there"
         raise InputError(problem, field=Set("experiment.prefix"))
     if settings.context == "sentence":
-        return list(map(str, study["document"].to_numpy()[chosen]))
+        return None
     if "group" not in study:
         problem = f"is 'text', and the study does not say which rows are one text: {Set('study.group_field', 'NAME')}"
         raise InputError(problem, field=Set("experiment.context"))
@@ -302,10 +303,34 @@ def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.i
     return list(map(str, study["group"].to_numpy()[chosen]))
 
 
-def in_given(tables: Mapping[str, pd.DataFrame], study: xr.Dataset) -> dict[str, pd.DataFrame]:
-    """Tables whose ``start`` and ``stop`` are characters of the texts as they were given, with their line ends."""
+def _word_parts(
+    scored: Mapping[str, Scored], study: xr.Dataset, documents: NDArray[Any], texts: Sequence[str], boundaries: str
+) -> Callable[[], Iterable[dict[str, pd.DataFrame]]]:
+    """What makes tables of words, tokens and regions, part by part; those of few tokens are kept."""
+    as_given = in_given(study)
+    regions = _regions(study) if "region_start" in study else None
+
+    def make() -> Iterator[dict[str, pd.DataFrame]]:
+        for part in word_tables(scored, documents, texts, boundaries):
+            if regions is not None:
+                own = regions[regions["document"].isin(part["words"]["document"].unique())]
+                by_name = dict(zip(documents, texts, strict=True))
+                found = region_table(part["words"], part["tokens"], own, by_name, "surprisal_nats")
+                found["surprisal_bits"] = found["surprisal_nats"] / np.log(2)
+                found["sum_bits"] = found["tokens_sum"] / np.log(2)
+                part["regions"] = found[list(REGION_COLUMNS)]
+            yield {name: as_given(its) for name, its in part.items()}
+
+    if sum(its.scores["logprob"].items.size for its in scored.values()) > _TOKENS_KEPT:
+        return make
+    made = list(make())
+    return lambda: made
+
+
+def in_given(study: xr.Dataset) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Let ``start`` and ``stop`` of a table be characters of the texts as they were given, with their line ends."""
     if "given" not in study:
-        return dict(tables)
+        return lambda table: table
     given = zip(study["document"].to_numpy(), study["given"].to_numpy(), strict=True)
     # the line breaks of each text of which a carriage return was taken out
     breaks = {name: [at.start() - n for n, at in enumerate(re.finditer("\r\n", text))] for name, text in given}
@@ -316,7 +341,7 @@ def in_given(tables: Mapping[str, pd.DataFrame], study: xr.Dataset) -> dict[str,
             **{what: [at + np.searchsorted(breaks[name], at) for name, at in its] for what, its in pairs.items()}
         )
 
-    return {name: shifted(table) for name, table in tables.items()}
+    return shifted
 
 
 def _regions(study: xr.Dataset) -> pd.DataFrame:
@@ -331,16 +356,18 @@ def _rows(name: str, scored: Scored, splits: NDArray[Any]) -> list[dict[str, Any
     split_of = splits[scored.document]
     groups = {part: np.flatnonzero(split_of == part) for part in dict.fromkeys(split_of.tolist())}
     groups |= {_EVERYTHING: np.arange(len(split_of))} if len(groups) > 1 else {}
-    return [_row(name, part, which, scored) for part, which in groups.items()]
+    sums = _sums(scored)
+    return [
+        _row(name, part, scored, {what: its[which] for what, its in sums.items()}) for part, which in groups.items()
+    ]
 
 
-def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[str, Any]:
-    logprob, is_best = (np.concatenate(list(scored.scores[key][which])) for key in ("logprob", "is_best"))
-    label = np.repeat(which, [len(row) for row in scored.scores["logprob"][which]])
-    known = ~np.isnan(logprob)
-    logprob, is_best, label = logprob[known], is_best[known], label[known]
-    n_words, n_characters, n_bytes = scored.units[which].T
-    scores = corpus_scores(logprob, is_best, label, n_bytes=float(n_bytes.sum()))
+def _row(name: str, part: str, scored: Scored, sums: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+    total, n_words, n_characters, n_bytes = (
+        sums[what] for what in ("total_loss_nats", "n_words", "n_characters", "n_bytes")
+    )
+    own = [sums[what][sums["n_tokens"] > 0] for what in ("total_loss_nats", "n_tokens", "n_best")]
+    scores = scores_of_documents(*own, n_bytes=float(n_bytes.sum()))
     loss = scores.loss_nats
     row: dict[str, Any] = {"model": name, "split": part, "n_documents": scores.n_documents, "n_tokens": scores.n_tokens}
     row |= {"loss_nats": loss.mean, "loss_se_nats": loss.se, "bits_per_token": loss.mean / np.log(2)}
@@ -348,17 +375,29 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
     row |= {f"perplexity{end}": perplexity_of_loss(loss.mean + n * loss.se) for end, n in _BOUNDS.items()}
     row |= _with_bounds("mean_sequence_perplexity", scores.mean_sequence_perplexity)
     # an n-gram model is not asked for its best word
-    is_ranked = not np.isnan(scored.scores["rank"][which[0]]).all()
+    is_ranked = not np.isnan(scored.scores["rank"].items).all()
     row |= _with_bounds("top1_accuracy", scores.top1_accuracy if is_ranked else ClusteredMean(np.nan, np.nan))
     row["mean_sequence_perplexity_lower"] = max(row["mean_sequence_perplexity_lower"], 1.0)
     row |= {name: getattr(scored, name) for name in ("bos", "window", "stride", "revision")}
-    total = np.array([-np.nansum(its, dtype=np.float64) for its in scored.scores["logprob"][which]])
     for unit, n in (("word", n_words), ("character", n_characters), ("byte", n_bytes)):
         found = unit_loss(total, n)
         row |= {f"n_{unit}s": int(n.sum()), f"loss_nats_per_{unit}": found.nats.mean}
         if unit != "byte":
             row |= {f"bits_per_{unit}": found.bits.mean, f"bits_per_{unit}_se": found.bits.se}
     return row
+
+
+def _sums(scored: Scored) -> dict[str, NDArray[np.float64]]:
+    """Numbers of :data:`_SUMS` by row."""
+    logprob, best, entropy = (scored.scores[name] for name in ("logprob", "is_best", "entropy_nats"))
+    is_known = ~np.isnan(logprob.items)
+    of_known = {"n_tokens": is_known, "total_loss_nats": np.where(is_known, -logprob.items, 0)}
+    return {
+        **{name: Flat(values, logprob.bounds).summed() for name, values in of_known.items()},
+        **dict(zip(("n_words", "n_characters", "n_bytes"), scored.units.T, strict=True)),
+        "n_best": best.summed(),
+        "total_entropy_nats": entropy.summed(),
+    }
 
 
 def _with_bounds(name: str, found: ClusteredMean) -> dict[str, float]:
@@ -370,14 +409,7 @@ def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[
     shape = (len(scored), len(names))
     sums = {name: np.zeros(shape) for name in _SUMS}
     for m, its in enumerate(scored.values()):
-        of_rows = {
-            "n_tokens": [np.isfinite(row).sum() for row in its.scores["logprob"]],
-            **dict(zip(("n_words", "n_characters", "n_bytes"), its.units.T, strict=True)),
-            "n_best": [row.sum() for row in its.scores["is_best"]],
-            "total_loss_nats": [-np.nansum(row, dtype=np.float64) for row in its.scores["logprob"]],
-            "total_entropy_nats": [row.sum(dtype=np.float64) for row in its.scores["entropy_nats"]],
-        }
-        for name, values in of_rows.items():
+        for name, values in _sums(its).items():
             sums[name][m, its.document] = values
     found = xr.Dataset({"split": ("document", splits.astype(object))}, {"model": list(scored), "document": names})
     for name, values in sums.items():
@@ -394,7 +426,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
         found.append(f"{n_lost} documents were left out: {why} ({Set('experiment.characters', 'shared')})")
     for name, its in scored.items():
         found += [f"{name}: {note}" for note in its.notes]
-        n_changed = sum(places is None for places in its.places)
+        n_changed = sum(not places.size for places in its.places)
         if n_changed:
             found.append(f"{name}: a token of {n_changed} documents goes on in the next, whose words have no surprisal")
         starts = {other.bos == "none" for other in scored.values()}
@@ -408,21 +440,43 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
     return tuple(found)
 
 
-def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
-    if "words" not in tables:
-        return ""
-    column = best_column(tables["words"])
-    found = tables["words"].dropna(subset=column).groupby("model", sort=False)[column]
-    said = "; ".join(
-        f"{row.mean:.2f} bits for {row.Index} ({row.size:,} words)" for row in found.agg(["mean", "size"]).itertuples()
-    )
-    n_without = int(tables["words"][column].isna().sum())
+@dataclass(frozen=True)
+class _Words:
+    """What the report says of all words."""
+
+    said: str
+    column: str
+    """Surprisal, or the plain sum over tokens where a model cannot say that a word ends."""
+    first: pd.DataFrame
+    """The words that the figure shows."""
+    n_first: int
+    """Words under the first model."""
+    sizes: dict[str, int]
+    """Rows of each table."""
+
+
+def _of_words(parts: Iterable[Mapping[str, pd.DataFrame]], boundaries: str) -> _Words:
+    counts, first, sizes = list[pd.DataFrame](), pd.DataFrame(), Counter[str]()
+    n_plain, columns = 0, ["surprisal_bits", "sum_bits"]
+    for part in parts:
+        words = part["words"]
+        first = first_words(pd.concat([first, first_words(words)], ignore_index=True))
+        own = words.groupby("model", sort=False)[columns]
+        counts.append(own.count().join(own.sum().add_suffix("_sum")).assign(n=len(words)))
+        n_plain += int(words["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
+        sizes.update({name: len(table) for name, table in part.items()})
+    total = pd.concat(counts).groupby(level=0, sort=False).sum()
+    column = "surprisal_bits" if total["surprisal_bits"].all() else "sum_bits"
+    known = total[total[column] > 0]
+    means = zip(known.index, known[f"{column}_sum"] / known[column], known[column], strict=True)
+    said = "; ".join(f"{mean:.2f} bits for {model} ({n:,} words)" for model, mean, n in means)
+    n_without = int(sizes["words"] - total[column].sum())
     why = "a token is of two words, the model does not know one, or nothing comes before it"
     without = f" {n_without:,} words have none: {why}." if n_without else ""
-    n_plain = int(tables["words"]["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
     plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
     sums = " Sums over tokens alone: a model does not tell how probable the end of a word is."
-    return f"**The mean surprisal of a word is {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
+    said = f"**The mean surprisal of a word is {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
+    return _Words(said, column, first, int(total["n"].iloc[0]), dict(sizes))
 
 
 def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: SurprisalSettings, work: Work) -> str:

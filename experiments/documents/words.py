@@ -56,53 +56,48 @@ REVISION_SHOWN = 12
 
 _SHOWN = 60
 """Most words of the figure."""
-_TOKENS_AT_ONCE = 1 << 18
+_TOKENS_AT_ONCE = 1 << 17
 """Tokens whose columns are made together."""
 
 
 def word_tables(
-    scored: Mapping[str, Scored], documents: NDArray[Any], texts: Sequence[str], boundaries: str
-) -> dict[str, pd.DataFrame]:
-    """Tables ``words`` and ``tokens`` of all models."""
-    words = [word_table(name, its, documents, texts, boundaries) for name, its in scored.items()]
-    tokens = [token_table(name, its, documents, texts) for name, its in scored.items()]
-    return {"words": pd.concat(words, ignore_index=True), "tokens": pd.concat(tokens, ignore_index=True)}
+    scored: Mapping[str, Scored], documents: NDArray[Any], texts: Sequence[str], boundaries: str = "script"
+) -> Iterator[dict[str, pd.DataFrame]]:
+    """Tables ``words`` and ``tokens`` of all models, so many texts at a time that a part takes little memory."""
+    for name, its in scored.items():
+        for laid in _laid_out(its, texts):
+            yield {
+                "words": _word_table(name, laid, documents, boundaries),
+                "tokens": _token_table(name, laid, documents),
+            }
 
 
-def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str]) -> pd.DataFrame:
+def _token_table(name: str, laid: _Laid, documents: NDArray[Any]) -> pd.DataFrame:
     """Make a table of :data:`TOKEN_COLUMNS`."""
-    parts, first = [], 1 + int(scored.bos == "none")
-    for laid in _laid_out(scored, texts):
-        start, stop = laid.characters()
-        nats = -laid.values("logprob").astype(float)
-        columns: dict[str, Any] = {"token_num": first + _within(laid.n_tokens), "start": start, "stop": stop}
-        columns |= {"token": [token for row in laid.rows for token in scored.tokens[row]]}
-        columns |= {"surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
-        columns |= {key: laid.values(key) for key in ("entropy_nats", "rank")}
-        parts.append(laid.table(name, documents, laid.n_tokens, columns)[list(TOKEN_COLUMNS)])
-    return pd.concat(parts, ignore_index=True)
+    start, stop = laid.characters()
+    first, nats = 1 + int(laid.scored.bos == "none"), -laid.values("logprob").astype(float)
+    columns: dict[str, Any] = {"token_num": first + _within(laid.n_tokens), "start": start, "stop": stop}
+    columns |= {"token": [token for row in laid.rows for token in laid.scored.tokens[row]]}
+    columns |= {"surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
+    columns |= {key: laid.values(key) for key in ("entropy_nats", "rank")}
+    return laid.table(name, documents, laid.n_tokens, columns)[list(TOKEN_COLUMNS)]
 
 
-def word_table(
-    name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str], boundaries: str = "script"
-) -> pd.DataFrame:
+def _word_table(name: str, laid: _Laid, documents: NDArray[Any], boundaries: str) -> pd.DataFrame:
     """Make a table of :data:`WORD_COLUMNS`; a word that a token shares with its neighbour has no surprisal."""
-    parts = []
-    for laid in _laid_out(scored, texts):
-        flat: list[int] = []
-        n_words, words = np.zeros(len(laid.texts), dtype=int), list[str]()
-        for at, text in enumerate(laid.texts):
-            found = word_spans(text, boundaries=boundaries)
-            n_words[at] = len(found)
-            flat += chain.from_iterable(found)
-            words += [text[start:stop] for start, stop, _ in found]
-        starts, stops, spaced = np.array(flat, dtype=int).reshape(-1, 3).T
-        columns: dict[str, Any] = {"word_num": 1 + _within(n_words), "start": starts, "stop": stops, "word": words}
-        columns |= laid.of_words(np.repeat(np.arange(n_words.size), n_words), starts, stops, spaced.astype(bool))
-        nats = columns["surprisal_nats"]
-        columns |= {"surprisal_bits": nats / np.log(2), "probability": np.exp(-nats)}
-        parts.append(laid.table(name, documents, n_words, columns)[list(WORD_COLUMNS)])
-    return pd.concat(parts, ignore_index=True)
+    flat: list[int] = []
+    n_words, words = np.zeros(len(laid.texts), dtype=int), list[str]()
+    for at, text in enumerate(laid.texts):
+        found = word_spans(text, boundaries=boundaries)
+        n_words[at] = len(found)
+        flat += chain.from_iterable(found)
+        words += [text[start:stop] for start, stop, _ in found]
+    starts, stops, spaced = np.array(flat, dtype=int).reshape(-1, 3).T
+    columns: dict[str, Any] = {"word_num": 1 + _within(n_words), "start": starts, "stop": stops, "word": words}
+    columns |= laid.of_words(np.repeat(np.arange(n_words.size), n_words), starts, stops, spaced.astype(bool))
+    nats = columns["surprisal_nats"]
+    columns |= {"surprisal_bits": nats / np.log(2), "probability": np.exp(-nats)}
+    return laid.table(name, documents, n_words, columns)[list(WORD_COLUMNS)]
 
 
 def _within(counts: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -112,7 +107,7 @@ def _within(counts: NDArray[np.intp]) -> NDArray[np.intp]:
 
 def _laid_out(scored: Scored, texts: Sequence[str]) -> Iterator[_Laid]:
     """Rows of scores, so many texts at a time that their columns take little memory."""
-    n_tokens = np.array(list(map(len, scored.scores["logprob"])))
+    n_tokens = scored.scores["logprob"].sizes
     part = np.cumsum(n_tokens) // _TOKENS_AT_ONCE
     for rows in np.split(np.arange(n_tokens.size), np.flatnonzero(np.diff(part)) + 1):
         yield _Laid(scored, rows, [texts[at] for at in scored.document[rows]], n_tokens[rows])
@@ -137,7 +132,8 @@ class _Laid:
 
     def values(self, key: str) -> NDArray[Any]:
         """Scores of all tokens."""
-        return np.concatenate(list(self.scored.scores[key][self.rows]))
+        found = self.scored.scores[key].take(self.rows).items
+        return found.astype(np.int64) if found.dtype == np.int32 else found
 
     @cached_property
     def begins(self) -> NDArray[np.int64]:
@@ -153,7 +149,7 @@ class _Laid:
     def places(self) -> NDArray[np.int64]:
         """Bytes at which tokens begin, and of each row the end of the last; its text's beginning if none is known."""
         own = (self.scored.places[row] for row in self.rows)
-        known = [np.zeros(n + 1, int) if its is None else its for n, its in zip(self.n_tokens, own, strict=True)]
+        known = [its if its.size else np.zeros(n + 1, int) for n, its in zip(self.n_tokens, own, strict=True)]
         return np.concatenate(known) + np.repeat(self.begins[self.first_character], self.n_tokens + 1)
 
     def characters(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -162,7 +158,7 @@ class _Laid:
         first, last = np.delete(self.places, ends - 1), np.delete(self.places, ends - self.n_tokens - 1)
         # a token that holds a part of a character has that character
         start, stop = np.searchsorted(self.begins, first, "right") - 1, np.searchsorted(self.begins, last, "left")
-        is_placed = np.array([self.scored.places[row] is not None for row in self.rows])
+        is_placed = np.array([self.scored.places[row].size > 0 for row in self.rows])
         before, is_known = np.repeat(self.first_character, self.n_tokens), np.repeat(is_placed, self.n_tokens)
         start, stop = np.minimum(start, stop) - before, stop - before
         return (
@@ -208,12 +204,6 @@ def _sums(values: NDArray[np.float64], first: NDArray[np.intp], n: NDArray[np.in
         own = np.flatnonzero(n == length)
         sums[own] = values[first[own, None] + np.arange(length)].sum(axis=1)
     return sums
-
-
-def best_column(words: pd.DataFrame) -> str:
-    """Surprisal of words, or the plain sum over their tokens where a model cannot say that a word ends."""
-    known = words["surprisal_bits"].notna().groupby(words["model"]).any()
-    return "surprisal_bits" if known.all() else "sum_bits"
 
 
 def region_table(
@@ -270,16 +260,27 @@ def _labels(words: pd.DataFrame) -> list[str]:
     return [word if all(font.get_char_index(ord(c)) for c in word) else str(number) for word, number in pairs]
 
 
+def first_words(words: pd.DataFrame) -> pd.DataFrame:
+    """The words that the figure may show: one more than fit, which says whether the last text ends there."""
+    return words.groupby("model", sort=False).head(_SHOWN + 1)
+
+
 @styled
-def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits", what: str = "surprisal") -> Figure:
-    """A number of the words of the first texts under every model, word by word."""
+def word_figure(
+    words: pd.DataFrame,
+    title: str,
+    column: str = "surprisal_bits",
+    what: str = "surprisal",
+    n_words: int | None = None,
+) -> Figure:
+    """A number of the words of the first texts under every model, word by word; of more than `words`, how many."""
     models = list(dict.fromkeys(words["model"]))
     colour = player_colours(models)
     first = words[words["model"] == models[0]]
     ends = first.groupby("document", sort=False).size().cumsum()
     # whole texts, or the beginning of one that is too long
     n_shown = int(ends[ends <= _SHOWN].max()) if ends.iloc[0] <= _SHOWN else _SHOWN
-    n_out, first = max(len(first) - n_shown, 0), first.head(n_shown)
+    n_out, first = max((n_words or len(first)) - n_shown, 0), first.head(n_shown)
     # a column of a journal: words stand below one another, so that they stay legible
     fig = new_figure(3.35, 1.5 + 0.18 * len(first))
     axes = fig.add_subplot()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,57 @@ def write_csv(table: pd.DataFrame, path: Path, *, private: bool = False, marked:
             new = partial.read_bytes()
             refuse_other(path, lambda other: other.read_bytes() == new, "table with this content")
     return path
+
+
+class InParts(Mapping[str, "pd.DataFrame"]):
+    """Tables whose parts `make` gives whenever they are written: all of a corpus need not be in memory."""
+
+    def __init__(
+        self,
+        make: Callable[[], Iterable[Mapping[str, pd.DataFrame]]],
+        sizes: Mapping[str, int],
+        whole: Mapping[str, pd.DataFrame],
+    ) -> None:
+        self.make, self.whole = make, dict(whole)
+        self.sizes = {**sizes, **{name: len(table) for name, table in whole.items()}}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sizes)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in self.whole and name in self.sizes:
+            import pandas as pd  # noqa: PLC0415 - a run's help needs none
+
+            parts = list(self.make())
+            for other in self.sizes.keys() - self.whole.keys():
+                self.whole[other] = pd.concat([part[other] for part in parts if other in part], ignore_index=True)
+        return self.whole[name]
+
+
+def table_sizes(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, int]:
+    """Rows of each table."""
+    return tables.sizes if isinstance(tables, InParts) else {name: len(table) for name, table in tables.items()}
+
+
+def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
+    """Write each table as ``NAME.csv``, those in parts as they come."""
+    whole_ones = tables.whole if isinstance(tables, InParts) else tables
+    for name, table in whole_ones.items():
+        write_csv(table, folder / f"{name}.csv")
+    if not isinstance(tables, InParts) or len(whole_ones) == len(tables):
+        return
+    with ExitStack() as stack:
+        files: dict[str, Any] = {}
+        for part in tables.make():
+            for name, table in part.items():
+                is_first = name not in files
+                if is_first:
+                    partial = stack.enter_context(whole(folder / f"{name}.csv"))
+                    files[name] = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
+                _guarded_table(table).to_csv(files[name], header=is_first, **_how(table))
 
 
 def read_guarded_csv(path: Path | str) -> pd.DataFrame:

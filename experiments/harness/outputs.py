@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from shannon_game.estimators.code_identity import PACKAGES, code_hash, own_packages, package_version
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
-from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.csv_tables import write_csv, write_tables
 from shannon_game.experiments.harness.given_keys import public
 from shannon_game.experiments.harness.pseudonyms import people_of
 from shannon_game.experiments.harness.registry import leaves
@@ -217,8 +217,7 @@ def write_outputs(
         from shannon_game.inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian result has any
 
         save_posterior(idata, staging / f"posterior_{name}.nc")
-    for name, table in result.tables.items():
-        write_csv(table, staging / f"{name}.csv")
+    write_tables(result.tables, staging)
     for name, write in result.writers.items():
         write(staging / name)
     figures = staging / "figures"

@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.csv_tables import table_sizes
 from shannon_game.experiments.harness.given_keys import public
 from shannon_game.experiments.harness.result import ExperimentResult, loader_warnings, table_sections
 from shannon_game.experiments.harness.tables import markdown_plain
@@ -46,7 +47,7 @@ def report(
         doubts=warnings_of(study, result),
         body=result.body,
         table="" if result.body is not None else "\n\n".join(table_sections(result)),
-        tables=[f"`{key}.csv` ({counted(len(table), 'row')})" for key, table in result.tables.items()],
+        tables=[f"`{key}.csv` ({counted(size, 'row')})" for key, size in table_sizes(result.tables).items()],
         figures={key: caption_of(figure) for key, figure in result.figures.items()},
         study=name,
         digest=study.attrs.get("data_sha256"),

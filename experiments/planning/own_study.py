@@ -19,6 +19,7 @@ import yaml
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.parts import deck_of
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.strings import available
 from shannon_game.experiments.harness.csv_tables import csv_text
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.planning.settings import Costs
@@ -56,7 +57,7 @@ _LOSS_WIDTH = 17.5
 _MOST_EACH = 24
 _COMPARISONS = 2  # for each free answer
 _AROUND_MINUTES = 3.0  # consent, questions before and after, rules
-_SPARE = 1.25  # nobody compares tokens where they answered freely, and equal tokens are not compared
+_SPARE = 1.5  # nobody compares tokens where they answered freely, and equal tokens, up to a quarter, are not compared
 _FOLDER = Path(__file__).parents[1] / "collect" / "data"
 
 
@@ -212,7 +213,7 @@ def plan_study(
     study = texts(path=path, id_field="item", regions=("start", "stop") if path.suffix == ".csv" else None)
     games = ("cloze", "comparison") if asked.game == "loss" else (asked.game,)
     plan: dict[str, Any] = {"text_language": language, "leaderboard": False, "lists": dict(lists)}
-    plan |= {"languages": [language]} if language == "de" else {}
+    plan |= {"languages": [language]} if language in available() else {}
     once = CollectSettings(**plan | {"game": games[0], "training_rounds": 0})
     deck = deck_of(study, once)
     n = sum(card.game == games[0] and not card.attention for card in deck.cards.values())
@@ -222,7 +223,7 @@ def plan_study(
     cells = [deck.outside(tuple(once.items_of("", name))) for name in lists or [""]]
     everything = [(games[0], False, n)]
     room = min(deck.room(everything, closed, once.goes_on) for closed in cells)
-    sizes = _loss_sizes(asked, n) if asked.game == "loss" else _word_sizes(asked, n, room, len(cells))
+    sizes = loss_sizes(asked, n) if asked.game == "loss" else _word_sizes(asked, n, room, len(cells))
     rounds = 3 if asked.game != "cloze" else 0
     plan["blocks"] = [
         {"game": game, "n_questions": number, "training_rounds": rounds if game != "cloze" else 0}
@@ -257,12 +258,12 @@ def _word_sizes(asked: Asked, n: int, room: int, n_lists: int) -> Sizes:
     return Sizes(people, {asked.game: each}, answers, math.ceil(_AROUND_MINUTES + each * seconds / 60))
 
 
-def _loss_sizes(asked: Asked, n: int) -> Sizes:
+def loss_sizes(asked: Asked, n: int) -> Sizes:
     """Free answers and comparisons of each context for an interval of the wanted width."""
     costs, width = Costs(), asked.width or 0.5
     each = asked.answers or math.ceil((_LOSS_WIDTH / width) ** 2 / n)
     if each > _MOST_EACH:
-        most, more = _LOSS_WIDTH / math.sqrt(n * _MOST_EACH), math.ceil((_LOSS_WIDTH / width) ** 2 / _MOST_EACH)
+        most, more = loss_width(n, _MOST_EACH), math.ceil((_LOSS_WIDTH / width) ** 2 / _MOST_EACH)
         problem = (
             f"{n} contexts give no interval of {width:g} nats with {_MOST_EACH} answers and twice as many "
             f"comparisons in each, the most that was tried; the nearest are {most:.2f} nats on them, or {more} contexts"
@@ -271,9 +272,21 @@ def _loss_sizes(asked: Asked, n: int) -> Sizes:
     seconds = costs.answer_seconds + _COMPARISONS * costs.comparison_seconds
     people = max(math.ceil((1 + _COMPARISONS) * _SPARE * each), costs.least_people)
     people = max(people, math.ceil(n * each * seconds / 60 / (asked.minutes - _AROUND_MINUTES)), asked.people or 0)
+    # whole questions of each visit keep the spare too
+    people = max(people, math.ceil(n * each / max(int(n / (1 + _COMPARISONS) / _SPARE), 1)))
     number = math.ceil(n * each / people)
     minutes = math.ceil(_AROUND_MINUTES + number * seconds / 60)
     return Sizes(people, {"cloze": number, "comparison": _COMPARISONS * number}, each, minutes)
+
+
+def loss_width(n: int, answers: int) -> float:
+    """Width in nats of the 90% interval of people's loss that a study keeps, with so many free answers per context."""
+    return _LOSS_WIDTH / math.sqrt(n * answers)
+
+
+def half_width(answers: int) -> float:
+    """How near a cloze probability of one half is known by so many answers, in nine of ten contexts."""
+    return 1.645 * math.sqrt(0.25 / answers)
 
 
 def _said(asked: Asked, sizes: Sizes, n: int) -> str:
@@ -284,11 +297,9 @@ def _said(asked: Asked, sizes: Sizes, n: int) -> str:
         f"takes about {sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
     )
     if asked.game == "loss":
-        width = _LOSS_WIDTH / math.sqrt(n * sizes.answers)
-        return (
-            f"{text} The 90% interval of people's loss on these contexts is then at most about {width:.2f} nats wide."
-        )
+        width = f"{loss_width(n, sizes.answers):.2f} nats wide"
+        return f"{text} The 90% interval of people's loss on these contexts is then at most about {width}."
     if asked.game == "cloze":
-        half = 1.645 * math.sqrt(0.25 / sizes.answers)
-        return f"{text} A cloze probability of one half is then known to about {half:.2f} either way (90%)."
+        half = f"{half_width(sizes.answers):.2f} either way (90%)"
+        return f"{text} A cloze probability of one half is then known to about {half}."
     return text

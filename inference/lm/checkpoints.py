@@ -6,11 +6,13 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from socket import getaddrinfo
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
+from warnings import catch_warnings, filterwarnings
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
@@ -133,6 +135,20 @@ def from_pretrained(
             source=f"model {settings.name!r}",
         )
     return module, tokenizer
+
+
+def with_adapter(settings: ModelSettings, module: PreTrainedModel, folder: Path) -> PreTrainedModel:
+    """Merge a LoRA adapter into the weights of a model; one that does not fit it is refused."""
+    source = f"model {settings.name!r}"
+    if find_spec("peft") is None:
+        raise InputError("needs peft, which is not installed: pip install peft", source=source, field="adapter")
+    from peft import PeftModel  # noqa: PLC0415 - no extra has it
+
+    with one_line(settings, folder), catch_warnings():
+        # peft warns of missing weights, and leaves what it made up
+        filterwarnings("error", message=".*missing adapter keys")
+        merged: PreTrainedModel = PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
+    return merged
 
 
 @contextmanager

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.inference.lm.alignment import character_places, token_places, written_places
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
-from shannon_game.inference.lm.scored import BOUNDARY, Scored, Scoring, units_of
+from shannon_game.inference.lm.scored import BOUNDARY, Flat, Scored, Scoring, units_of
 from shannon_game.inference.lm.scoring import score_documents
 from shannon_game.inference.lm.stored import Work, batches_by_tokens
 from shannon_game.inference.lm.vocabulary import writes_bytes
@@ -24,6 +23,10 @@ from shannon_game.inference.store.store import ragged
 
 _SHOWN = 3
 _LONGEST = 80
+_CHARACTERS_AT_ONCE = 1 << 20
+"""Of texts whose tokens and scores are in memory as objects."""
+_COMPACT = {"rank": np.int32, BOUNDARY: np.float32}
+"""Types that hold what a model gives."""
 
 
 def score_texts(
@@ -33,75 +36,124 @@ def score_texts(
 
     `heads` are tokens before each text, such as a user's turn, in place of the BOS token.
     """
-    tokens = all_tokens = encode(model, texts, source="study", names=how.names)
-    if how.max_tokens is not None:
-        tokens = [document[: how.max_tokens] for document in tokens]
-    # without a BOS token nothing comes before the first token, which then has no score
-    first = int(model.bos_id is None and heads is None)
-    document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
-    if not document.size:
-        raise InputError(f"have no token that {model.name} can score", source="study", field="text")
-    own = [tokens[i] for i in document]
-    items = own
-    if heads is not None:
-        model, items = replace(model, bos_id=None), [[*heads[i], *tokens[i]] for i in document]
     # the same whatever the documents, so that what was stored for one corpus serves another
     window = model.max_tokens if how.window is None else how.window
-    stride = max(1, window // 2) if how.stride is None else how.stride
-    has_ends = how.has_words and writes_bytes(model)
+    how = replace(how, window=window, stride=max(1, window // 2) if how.stride is None else how.stride)
+    ends = np.cumsum(list(map(len, texts)))
+    cuts = np.flatnonzero(np.diff(ends // _CHARACTERS_AT_ONCE)) + 1
+    parts, doubts = list[_Part](), dict[str, list[str]]()
+    for rows in np.split(np.arange(len(texts)), cuts):
+        part = _scored_part(work, model, texts, rows, how, heads, doubts)
+        parts += [part] if part.document.size else []
+    if not parts:
+        raise InputError(f"have no token that {model.name} can score", source="study", field="text")
+    notes = [f"{len(those)} documents {kind}: {_some_of(those)}" for kind, those in doubts.items()] + _bos_doubt(model)
+    n_cut = sum(part.n_cut for part in parts)
+    if n_cut:
+        limit = Set("experiment.max_tokens")
+        notes.append(f"{n_cut} documents were scored up to their token {how.max_tokens} only ({limit})")
+    if how.has_words and not writes_bytes(model):
+        notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
+    tokens: Sequence[Sequence[str]] | Flat = ()
+    if how.has_words:
+        ids = Flat.joined([part.ids for part in parts])
+        known = np.flatnonzero(np.bincount(ids.items))
+        strings = np.full(known[-1] + 1, "", dtype=object)
+        strings[known] = token_strings(model, known.tolist())
+        tokens = Flat(strings[ids.items], ids.bounds)
+    return Scored(
+        document=np.concatenate([part.document for part in parts]),
+        # of what is joined the parts go
+        scores={name: Flat.joined([part.scores.pop(name) for part in parts]) for name in list(parts[0].scores)},
+        places=Flat.joined([part.places for part in parts]),
+        units=np.concatenate([part.units for part in parts]),
+        notes=tuple(notes),
+        window=how.window,
+        stride=how.stride,
+        n_long=sum(part.n_long for part in parts),
+        bos="the chat template" if heads is not None else _start(model) or "none",
+        tokens=tokens,
+        revision=model.revision or model.weights_sha256,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Scores of some texts, without the objects that tokenizer and store make of them."""
+
+    document: NDArray[np.intp]
+    ids: Flat
+    scores: dict[str, Flat]
+    places: Flat
+    units: NDArray[np.int64]
+    n_cut: int
+    n_long: int
+
+
+def _scored_part(  # noqa: PLR0917
+    work: Work,
+    model: LanguageModel,
+    texts: Sequence[str],
+    rows: NDArray[np.intp],
+    how: Scoring,
+    heads: Sequence[list[int]] | None,
+    doubts: dict[str, list[str]],
+) -> _Part:
+    # without a BOS token nothing comes before the first token, which then has no score
+    first = int(model.bos_id is None and heads is None)
+    own = [texts[at] for at in rows]
+    names = [how.names[at] for at in rows]
+    whole = encode(model, own, source="study", names=names)
+    tokens = [its[: how.max_tokens] for its in whole]
+    written = [written_places(model, text, its) for text, its in zip(own, whole, strict=True)]
+    _add_doubts(model, list(zip(own, names, whole, written, strict=True)), first, doubts)
+    kept = [at for at, its in enumerate(tokens) if len(its) > first]
+    before = [[] if heads is None else heads[rows[at]] for at in kept]
+    items = [[*head, *tokens[at]] for head, at in zip(before, kept, strict=True)]
+    found = _stored_scores(work, model if heads is None else replace(model, bos_id=None), items, how)
+    # the first token of a head has no score
+    skips = [max(len(head) - 1, 0) for head in before]
+    scores = {
+        name: Flat.of([row[n:] for row, n in zip(its, skips, strict=True)], _COMPACT.get(name))
+        for name, its in found.items()
+    }
+    if how.has_words and BOUNDARY not in scores:
+        scores[BOUNDARY] = Flat.of([np.full(n + 1, np.nan, np.float32) for n in scores["logprob"].sizes])
+    places, units = [], []
+    for at in kept:
+        exact = token_places(model, own[at], whole[at]) if written[at] is None else written[at]
+        its = np.zeros(0, dtype=np.int64) if exact is None else exact[first : 1 + len(tokens[at])]
+        places.append(its)
+        units.append(units_of(own[at].encode()[its[0] : its[-1]] if its.size else b"", how.boundaries))
+    return _Part(
+        rows[kept],
+        Flat.of([tokens[at][first:] for at in kept], np.int32),
+        scores,
+        Flat.of(places, np.int32),
+        np.array(units, dtype=np.int64).reshape(-1, 3),
+        n_cut=sum(len(its) < len(all_) for its, all_ in zip(tokens, whole, strict=True)),
+        n_long=sum(len(its) - first > (how.window or 0) for its in items),
+    )
+
+
+def _stored_scores(
+    work: Work, model: LanguageModel, items: list[list[int]], how: Scoring
+) -> Mapping[str, NDArray[Any]]:
+    windows, has_ends = {"window": how.window, "stride": how.stride}, how.has_words and writes_bytes(model)
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        rows = document_rows(model, batch, window=window, stride=stride, boundaries=has_ends)
+        rows = document_rows(model, batch, boundaries=has_ends, **windows)
         return {name: ragged([row[name] for row in rows]) for name in rows[0]}
 
-    found = work.compute(
+    operation = "document_boundaries" if has_ends else "document_scores"
+    return work.compute(
         f"documents under {model.name}",
-        operation_key(
-            "document_boundaries" if has_ends else "document_scores",
-            model=model.identity,
-            parameters={"window": window, "stride": stride},
-            compute=compute,
-        ),
+        operation_key(operation, model=model.identity, parameters=windows, compute=compute),
         items,
         [result_key(its) for its in items],
         compute,
         batches=batches_by_tokens(len, work, model.settings.tokens_per_batch),
         provenance=model_record(model),
-    )
-    if heads is not None:
-        # the first token of a head has no score
-        cut = [len(heads[i]) - 1 for i in document]
-        found = {key: ragged([row[n:] for row, n in zip(its, cut, strict=True)]) for key, its in found.items()}
-    if how.has_words and not has_ends:
-        found = {**found, BOUNDARY: ragged([np.full(its.size + 1, np.nan) for its in found["logprob"]])}
-    n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
-    written = [written_places(model, text, its) for text, its in zip(texts, all_tokens, strict=True)]
-    notes = _doubts(model, list(zip(texts, how.names, all_tokens, written, strict=True)), first)
-    if n_cut:
-        limit = Set("experiment.max_tokens")
-        notes.append(f"{n_cut} documents were scored up to their token {how.max_tokens} only ({limit})")
-    if how.has_words and not has_ends:
-        notes.append("its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)")
-    all_places = [token_places(model, texts[i], all_tokens[i]) if written[i] is None else written[i] for i in document]
-    pieces = iter(token_strings(model, [token for its in own for token in its[first:]]) if how.has_words else ())
-    places = [
-        None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(all_places, document, strict=True)
-    ]
-    contents = [
-        b"" if its is None else texts[i].encode()[its[0] : its[-1]] for its, i in zip(places, document, strict=True)
-    ]
-    return Scored(
-        document=document,
-        scores=found,
-        places=places,
-        units=np.array([units_of(content, how.boundaries) for content in contents]),
-        notes=tuple(notes),
-        window=window,
-        stride=stride,
-        n_long=sum(len(its) - (first if heads is None else 0) > window for its in items),
-        bos="the chat template" if heads is not None else _start(model) or "none",
-        tokens=[list(islice(pieces, len(its) - first)) for its in own] if how.has_words else [],
-        revision=model.revision or model.weights_sha256,
     )
 
 
@@ -124,15 +176,16 @@ def _start(model: LanguageModel) -> str | None:
     return None if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id))
 
 
-def _doubts(
-    model: LanguageModel, texts: Sequence[tuple[str, object, list[int], NDArray[np.int64] | None]], first: int
-) -> list[str]:
-    """What to know of texts whose tokens are not their characters as written, the first of each kind by name."""
+def _add_doubts(
+    model: LanguageModel,
+    texts: Sequence[tuple[str, object, list[int], NDArray[np.int64] | None]],
+    first: int,
+    kinds: dict[str, list[str]],
+) -> None:
+    """Name, by kind, the texts whose tokens are not their characters as written."""
     unknown = model.tokenizer.unk_token_id
-    bos = _start(model)
     special = [str(token) for token in model.tokenizer.convert_ids_to_tokens(sorted(model.special_ids)) if token]
     spelt = re.compile("|".join(map(re.escape, special)) or r"(?!)")
-    kinds: dict[str, list[str]] = {}
     for text, name, its, exact in texts:
         if its and exact is None:
             places = token_places(model, text, its)
@@ -151,11 +204,14 @@ def _doubts(
             kinds.setdefault(kind, []).append(f"{name} ({found[0]!r})")
         if len(its) <= first:
             kinds.setdefault("have no token that can be scored, and no rows", []).append(str(name))
-    notes = [f"{len(those)} documents {kind}: {_some_of(those)}" for kind, those in kinds.items()]
-    if model.settings.bos == "auto" and bos and model.tokenizer.bos_token not in (None, bos):
-        said = f"not its BOS token {model.tokenizer.bos_token} but {bos} stands before each text"
-        notes.append(f"{said}; {Set(f'models.{model.name}.bos')} names another")
-    return notes
+
+
+def _bos_doubt(model: LanguageModel) -> list[str]:
+    bos = _start(model)
+    if model.settings.bos != "auto" or not bos or model.tokenizer.bos_token in (None, bos):
+        return []
+    said = f"not its BOS token {model.tokenizer.bos_token} but {bos} stands before each text"
+    return [f"{said}; {Set(f'models.{model.name}.bos')} names another"]
 
 
 def _around(written: str, text: str) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.decoding import Decoding
-from shannon_game.inference.lm.scored import BOUNDARY, Scored, Scoring, scores_of, units_of
+from shannon_game.inference.lm.scored import BOUNDARY, Flat, Scored, Scoring, scores_of, units_of
 from shannon_game.inference.lm.stored import Work, batches_in_order
 from shannon_game.inference.lm.word_samples import first_word, tallied
 from shannon_game.inference.store.keys import context_seed, operation_key, result_key
@@ -167,7 +167,8 @@ class EngineBase:
         tokens = self.needed("encode", "log-probabilities of texts")(texts)
 
         def compute(batch: list[str]) -> dict[str, NDArray[Any]]:
-            return scores_of(score(batch), boundary=0.0 if self.whole_words else np.nan)
+            rows = scores_of(score(batch), boundary=0.0 if self.whole_words else np.nan)
+            return {name: ragged(list(its)) for name, its in rows.items()}
 
         found = self.kept(work, "documents", "engine_scores", texts, compute)
         # what no first token has a score after
@@ -180,7 +181,7 @@ class EngineBase:
         note = "its tokens do not say where a word ends: words have the sum over their tokens alone (sum_bits)"
         return Scored(
             document=document,
-            scores={name: ragged([rows[at][first:] for at in document]) for name, rows in found.items()},
+            scores={name: Flat.of([rows[at][first:] for at in document]) for name, rows in found.items()},
             places=ends,
             units=np.array(
                 [units_of(texts[at].encode()[its[0] :], how.boundaries) for at, its in zip(document, ends, strict=True)]

@@ -6,9 +6,11 @@ token attends to its ancestors only, at the position of its depth.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 LARGEST_TREE = 1024
 """Most tokens of a tree that branches: attention within a row costs its square, beyond this more than sharing saves."""
 
+log = logging.getLogger(__name__)
+
+_TAKES_CACHE: WeakKeyDictionary[LanguageModel, bool] = WeakKeyDictionary()
 # a pass costs as much as a 16th of its largest batch, whatever is in it: 32 tokens of SmolLM2 on a CPU
 _PASSES_A_BATCH = 16
 
@@ -249,6 +254,11 @@ def _states(
 ) -> torch.Tensor:
     """Last hidden states (or logits, where the head cannot be split off) at the wanted nodes, shape (row, feature)."""
     longest = max(len(trees[index].tokens) for index in part)
+    block = max(model.settings.tokens_per_batch or 0, LARGEST_TREE)
+    # memory that grows with the square of the length, or with the vocabulary
+    is_large = not model.split_head or model.module.config._attn_implementation == "eager"
+    if is_large and len(part) == 1 and longest > block and trees[part[0]].is_chain and takes_cache(model):
+        return _cached_states(model, trees[part[0]].tokens, wanted[part[0]], block)
     tokens = np.zeros((len(part), longest), dtype=np.int64)
     for row, index in enumerate(part):
         tokens[row, : len(trees[index].tokens)] = trees[index].tokens
@@ -264,6 +274,40 @@ def _states(
     # of a model over several devices the states may be on another than the head
     chosen: torch.Tensor = states[at_row.to(states.device), at_node.to(states.device)]
     return chosen.to(model.device)
+
+
+def _cached_states(
+    model: LanguageModel, tokens: NDArray[np.int64], nodes: NDArray[np.intp], block: int
+) -> torch.Tensor:
+    """States at nodes of a long sequence, passed block by block: transformers' cache has what came before."""
+    import torch  # noqa: PLC0415
+
+    run: Any = model.module.base_model if model.split_head else model.module
+    past, found = None, []
+    for first in range(0, len(tokens), block):
+        output = run(
+            input_ids=to_device(model, tokens[None, first : first + block]), past_key_values=past, use_cache=True
+        )
+        past = output.past_key_values
+        states = output.last_hidden_state if model.split_head else output.logits
+        own = nodes[(nodes >= first) & (nodes < first + block)] - first
+        found.append(states[0, torch.from_numpy(own).to(states.device)])
+    return torch.cat(found).to(model.device)
+
+
+def takes_cache(model: LanguageModel) -> bool:
+    """Whether a sequence in two parts, the second after a cache of the first, has the states of the whole."""
+    if model not in _TAKES_CACHE:
+        tokens = np.arange(min(8, model.vocab_size, model.max_tokens))
+        nodes = np.arange(len(tokens))
+        try:
+            whole, cut = (_cached_states(model, tokens, nodes, block).float() for block in (8, 5))
+            off = float((whole - cut).abs().max()) / max(1.0, float(whole.abs().max()))
+            _TAKES_CACHE[model] = off <= (1e-4 if model.settings.dtype == "float32" else 1e-2)
+        except (RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
+            log.info("%s takes no cache: %s", model.name, error)
+            _TAKES_CACHE[model] = False
+    return _TAKES_CACHE[model]
 
 
 def lay_out(trees: Sequence[TokenTree], longest: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

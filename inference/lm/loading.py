@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.messages import Ask
-from shannon_game.inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, one_line
+from shannon_game.inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, one_line, with_adapter
 from shannon_game.inference.lm.gguf_models import load_gguf
 from shannon_game.inference.lm.language_model import LanguageModel
-from shannon_game.inference.lm.model_files import hash_files, model_files
+from shannon_game.inference.lm.model_files import adapter_files, hash_files, model_files
 from shannon_game.inference.lm.probes import check_causal, splits_head, takes_trees
 from shannon_game.inference.lm.settings import BOS_CHOICES, SPREAD, ModelSettings
 
@@ -100,6 +100,10 @@ def _loaded(settings: ModelSettings, device: torch.device, *, masked: bool) -> L
     _check_size(settings, module)
     if settings.n_layers is not None:
         _keep_layers(settings, module)
+    if settings.adapter is not None:
+        place = Path(settings.adapter).expanduser()
+        weights = hashlib.sha256(f"{weights} {hash_files(adapter_files(place))}".encode()).hexdigest()
+        module = with_adapter(settings, module, place)
     module.eval().requires_grad_(requires_grad=False)
     # a repository's penalties, bans and temperature would be on top of what a caller of generate asks for
     if module.can_generate():
@@ -108,6 +112,9 @@ def _loaded(settings: ModelSettings, device: torch.device, *, masked: bool) -> L
         # accelerate moves what comes to each part; the head's is where distributions come to be
         hook = getattr(module.get_output_embeddings(), "_hf_hook", None)
         device = module.device if hook is None else torch.device(hook.execution_device)
+    elif getattr(module, "hf_quantizer", None) is not None:
+        # quantised weights stay where they were put
+        device = module.device
     else:
         module.to(device)  # type: ignore[arg-type]
     return LanguageModel(

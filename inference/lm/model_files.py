@@ -21,7 +21,7 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
 """Says which of several files holds which weight."""
-_ADAPTER = "adapter_config.json"
+ADAPTER = "adapter_config.json"
 _OBJECTS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 
 _SHARD = re.compile(r"[\w-][\w.-]*\.safetensors", re.ASCII)
@@ -76,13 +76,28 @@ def model_files(folder: Path) -> ModelFiles:
             source=folder / CONFIG,
             field="transformers_weights",
         )
-    if (folder / _ADAPTER).exists():
-        raise InputError("belongs to an adapter of another model; merge the two first", source=folder / _ADAPTER)
+    if (folder / ADAPTER).exists():
+        base = read_object(folder / ADAPTER).get("base_model_name_or_path")
+        problem = f"belongs to an adapter: let path name its model ({base!r} there) and adapter={folder} the folder"
+        raise InputError(problem, source=folder / ADAPTER)
     weights = weight_files(folder)
     shapes = _tensor_shapes(weights)
     check_counts(config, len(shapes), folder / CONFIG)
     index = [] if weights == [folder / WEIGHTS] else [folder / INDEX]
     return ModelFiles((*weights, folder / CONFIG, *index), sum(map(math.prod, shapes.values())))
+
+
+def adapter_files(folder: Path) -> list[Path]:
+    """Name the files of a LoRA adapter, after checking that it is one."""
+    kind = read_object(folder / ADAPTER).get("peft_type")
+    if kind != "LORA":
+        raise InputError(
+            f"is {kind!r}, should be 'LORA': no other is merged", source=folder / ADAPTER, field="peft_type"
+        )
+    weights = folder / "adapter_model.safetensors"
+    if not weights.is_file():
+        raise InputError("is no file; pickled weights (.bin) are not read: convert them first", source=weights)
+    return [folder / ADAPTER, weights]
 
 
 def weight_files(folder: Path) -> list[Path]:

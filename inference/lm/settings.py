@@ -39,6 +39,8 @@ class ModelSettings(Settings):
     """Repository id, folder, or file; null for smollm2."""
     revision: Text | None = None
     """Commit of a Hub repository, which has to be given; of a tag or branch, the commit it stood for is recorded."""
+    adapter: Text | None = None
+    """Folder of a LoRA adapter (peft), which is merged into the weights; null: none."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Of weights and activations; log-probabilities are always taken in float32."""
     device: Text = "auto"

@@ -55,11 +55,13 @@ def compute_stored(
     n_done, n_computed = len(first) - len(to_do), 0
     if progress is not None:
         progress(n_done, len(first))
-    cut = [list(batch) for batch in batches([items[first[key]] for key in to_do])] if to_do else []
-    # in an order that another process does not share; what is in a batch stays the same, so that the numbers do too
+    # what is in a batch stays the same whatever is done already, so that the numbers do too
+    waiting = set(to_do)
+    cut = [[distinct[i] for i in batch] for batch in batches([items[first[key]] for key in distinct])] if to_do else []
+    cut = [own for batch in cut if (own := [key for key in batch if key in waiting])]
+    # in an order that another process does not share
     random.SystemRandom().shuffle(cut)
-    for batch in cut:
-        batch_keys = [to_do[i] for i in batch]
+    for batch_keys in cut:
         left = [batch_keys[i] for i in store.missing(operation, batch_keys)]
         if left:
             store.append(operation, left, compute_batch([items[first[key]] for key in left]), provenance=provenance)

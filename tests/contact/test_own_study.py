@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from shannon_game import tvd
+from shannon_game import simulated, tvd
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.checklist import study_findings
 from shannon_game.experiments.collect.collection import open_collection
@@ -22,6 +22,7 @@ from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.planning.own_study import read_question, study_command
 from shannon_game.experiments.studies.collected.loader import collected_study
 from tests.experiments.collect.players import Player
+from tests.experiments.command import run_experiment
 
 WORDS = ("bread", "milk", "door", "river", "garden", "bird")
 
@@ -79,6 +80,41 @@ def test_each_context_gets_the_answers_that_were_asked_for(
     items = tvd(found).tables["items"]
     assert items["n_answers"].tolist() == [4] * 6
     assert items["modal_answer"].tolist() == ["bread"] * 6
+
+
+@pytest.mark.parametrize("write", [bracketed, gaps_without_words])
+def test_a_plan_is_rehearsed_as_it_stands_without_a_language_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None]
+) -> None:
+    """As many simulated people as the plan has, and norms by the command of its README, in the order of the table."""
+    monkeypatch.chdir(tmp_path)
+    write(Path("s.csv"))
+    # attention checks are understood in the pages' language
+    study_command(["s.csv", "cloze norms by 5 people", "--language", "fr"])
+    said = Path("my_study/README.md").read_text(encoding="utf-8")
+    rehearsal, norms = re.findall(r"`shannon-game (collect .*simulated|tvd .*cloze)`", said)
+    table = run_experiment("+exp=collect", *rehearsal.split()[1:]).table
+    assert table[["belief", "n_players", "n_answers"]].to_numpy().tolist() == [["invented", 5, 30]]
+    items = run_experiment("+exp=tvd", *norms.split()[1:], "study.url=sqlite:///collect_rehearsal.sqlite").tables[
+        "items"
+    ]
+    assert items["n_answers"].tolist() == [5] * 6
+    assert [int(context.split()[4]) for context in items["context"]] == [*range(6)]
+
+
+def test_a_plan_of_comparisons_that_does_not_fit_says_which_would(tmp_path: Path) -> None:
+    study = simulated(n_items=24, n_reference_items=24, n_candidates=2, vocab_size=20, seed=1)
+    blocks = [{"game": "cloze", "n_questions": 8}, {"game": "comparison", "n_questions": 16}]
+    database = open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
+    with pytest.raises(InputError, match=r"or ask \d+ of cloze and \d+ of comparison, of \d+ people") as refused:
+        app(CollectSettings(blocks=blocks, n_sessions=30), study, database)
+    words, comparisons, people = map(int, re.findall(r"(\d+) (?:of c|people)", str(refused.value))[-3:])
+    assert words * people >= 8 * 30
+    assert comparisons * people >= 16 * 30
+    for block, number in zip(blocks, (words, comparisons), strict=True):
+        block["n_questions"] = number
+    app(CollectSettings(blocks=blocks, n_sessions=people), study, database)
+    database.close()
 
 
 def test_what_a_plan_computes_and_what_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

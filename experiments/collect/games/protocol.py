@@ -69,7 +69,9 @@ class Reading:
     score: float | None = None
 
 
-ONE_ROW = dict.fromkeys(("server_ms", "client_ms", "revisions", "correct", "score_points"))
+BY_SCRIPT = ("client_ms", "revisions", "frame_us", "hidden_ms", "n_hidden")
+"""What the script of the page sends of an answer, as fields of the form and columns of the export."""
+ONE_ROW = dict.fromkeys(("server_ms", *BY_SCRIPT, "correct", "score_points"))
 """Common columns of an export that are of a whole question: where it has several rows, empty in all but one."""
 
 

@@ -21,12 +21,13 @@ from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN, item_labels
 from shannon_game.estimators.messages import Ask, Load, Set
 from shannon_game.experiments.collect.database import shown_url
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Answerer
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
 from shannon_game.experiments.collect.players.models import ModelPerson, model_people
 from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
-from shannon_game.experiments.collect.players.world import World, with_truth, world_of
+from shannon_game.experiments.collect.players.world import World, invented_world, with_truth, world_of
 from shannon_game.experiments.collect.security import new_token
 from shannon_game.experiments.collect.sessions import ENDED, token_hash
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
@@ -81,6 +82,9 @@ def players_of(study: xr.Dataset, settings: CollectSettings) -> dict[str, Answer
 
 
 def _world(study: xr.Dataset, settings: CollectSettings) -> World:
+    if "candidate_token" not in study:
+        rows = [row for game in settings.game for row in GAMES[game].questions(study, settings)]
+        return invented_world(rows, f"study {study.attrs.get('name')!r}", settings.belief, settings.seed)
     taken = read_vocabulary(settings.vocabulary).tokens if "top1" in settings.game else None
     return world_of(study, settings.belief, population=settings.population, seed=settings.seed, guesses=taken)
 
@@ -124,10 +128,9 @@ def _begun(collection: Collection, names: Sequence[str]) -> tuple[set[str], dict
     return done, links
 
 
-def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
+def played(collection: Collection, study: xr.Dataset, players: Mapping[str, Answerer]) -> ExperimentResult:
     """Let players play, load what they left, and set its estimate beside the truth."""
     settings = collection.settings
-    players = players_of(study, settings)
     crowds = play_games(collection, players)
     n_answers = _answered(collection)
     models = [each for each in players.values() if isinstance(each, ModelPerson)]
@@ -140,10 +143,10 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
             if not left:
                 raise
     # what a model believes that answers in text is not known
-    world = None if models else _world(study, settings)
+    world = next((each.people.world for each in players.values() if isinstance(each, Person)), None)
     table = played_table(found, world, crowds, n_answers, len(players))
     files = {} if found is None else {"study.nc": partial(save_comparison_study, found)}
-    if world is not None:
+    if world is not None and "candidate_token" in study:
         files["served.nc"] = partial(save_comparison_study, with_truth(study, world))
     return ExperimentResult(
         table,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from shannon_game.experiments.collect.games.practice import obvious_words
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.world import World, continued
-from shannon_game.experiments.collect.strings import Strings
+from shannon_game.experiments.collect.strings import Strings, available
 
 ANY_WORD = "the"
 """What somebody types, with a number, who knows no further word."""
@@ -241,10 +242,18 @@ def exact_people(world: World, n_people: int, seed: int) -> People:
 
 
 def _instruction(game: str, page: Page) -> str | None:
-    say = Strings(("en",)).say
-    for key in ("play.check_comparison", "play.check_slider") if game == "comparison" else ("play.check_word",):
-        before, _, after = " ".join(say("en", key, value="\0").split(" ")).partition("\0")
+    for key, before, after in _instructions():
+        if (key == "play.check_word") == (game == "comparison"):
+            continue
         for text in page.strong:
             if text.startswith(before) and text.endswith(after) and len(text) > len(before) + len(after):
                 return text[len(before) : len(text) - len(after)]
     return None
+
+
+@cache
+def _instructions() -> list[tuple[str, str, str]]:
+    """What attention checks say before and after the answer that they ask for, in every language."""
+    strings, keys = Strings(available()), ("play.check_comparison", "play.check_slider", "play.check_word")
+    said = [(key, " ".join(strings.say(language, key, value="\0").split())) for language in available() for key in keys]
+    return [(key, *text.split("\0")) for key, text in said]  # type: ignore[misc]

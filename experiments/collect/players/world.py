@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from shannon_game.estimators.comparison.study_sources import PADDING
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, item_labels
 from shannon_game.experiments.collect.games.cloze import JOINER, LONGEST_WORD
+from shannon_game.experiments.collect.games.protocol import QuestionRow
 from shannon_game.experiments.collect.games.top1 import can_be_guessed
 from shannon_game.experiments.collect.settings import PlayerPopulation
 from shannon_game.experiments.harness.settings import rng_for
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 ASSUMED = "assumed"
 """A belief made of the generator's whole distribution, as the worlds of ``+exp=design`` are."""
+INVENTED = "invented"
+"""A belief in the words of texts, where no language model says anything of them: made up by the seed, to try pages."""
 _LEAST = 1e-12
 
 
@@ -110,6 +113,35 @@ class World:
         return next((at for at in found if set(options) <= {self.target[at], *self.candidate[at]}), None)
 
 
+def invented_world(rows: Sequence[QuestionRow], source: str, belief: str | None, seed: int) -> World:
+    """Invent what is believed at places of texts: from 0.1 to 0.9 on the text's word, the rest on the texts' words."""
+    if belief not in (None, INVENTED):
+        raise unknown_choice("belief", belief, [INVENTED], source=source)
+    rng = rng_for(seed, "invented belief")
+    contexts, targets = ([row.content[name] for row in rows] for name in ("context", "target"))
+    # the longest contexts hold all others
+    said = [word.strip(",;:.!?()") for text in contexts for word in text.split()]
+    words, counts = np.unique([" " + word for word in [*said, *targets] if word], return_counts=True)
+    belief_in = np.log(counts) + 2.0 * rng.standard_normal((len(rows), len(words)))
+    belief_in -= np.logaddexp.reduce(belief_in, axis=1, keepdims=True)
+    vocabulary = _vocabulary(words.tolist(), None)
+    names = [f" {target}" for target in targets]
+    of_target = np.full(len(rows), np.nan)
+    for at, (name, share) in enumerate(zip(names, rng.uniform(0.1, 0.9, len(rows)), strict=True)):
+        # a gap whose word is not known has none of it
+        if name in vocabulary.place:
+            place = vocabulary.place[name]
+            belief_in[at] += np.log1p(-share) - np.log1p(-np.exp(belief_in[at, place]))
+            belief_in[at, place] = of_target[at] = np.log(share)
+    by_context: dict[str, list[int]] = {}
+    for at, context in enumerate(contexts):
+        by_context.setdefault(context.strip(" "), []).append(at)
+    nothing = np.empty((len(rows), 0))
+    items = [row.item_id for row in rows]
+    empty: list[list[str]] = [[] for _ in rows]
+    return World(INVENTED, items, names, of_target, empty, nothing, by_context, vocabulary, belief_in, is_whole=True)
+
+
 def world_of(
     study: xr.Dataset,
     belief: str | None = None,
@@ -120,8 +152,6 @@ def world_of(
 ) -> World:
     """Read what is believed from a comparison study; `guesses` are the tokens that top1 takes, by default all."""
     source = f"study {study.attrs.get('name')!r}"
-    if "candidate_token" not in study:
-        raise InputError("has no candidates, whose beliefs simulated players need", source=source, field="players")
     whole = study["reference_logprob"].transpose("item", "token").values if "reference_logprob" in study else None
     models, generator = study["model"].values.tolist(), study.attrs["generator"]
     of_people = [*([HUMAN] if "human_target_logprob" in study else []), *([] if whole is None else [ASSUMED])]

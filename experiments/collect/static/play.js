@@ -11,25 +11,72 @@ function say(text, kind) {
   if (live.textContent !== text) live.textContent = text;
 }
 
-// ---- what the server stores of the browser: the time that an answer took, how often it was changed, the screen's size
+// ---- what is typed outlives a lost connection: this tab keeps it, for this question of this person, until it is stored
+const kept = form || document.querySelector("form.survey");
+// a frame may have no storage
+const inTab = (use) => { try { return use(window.sessionStorage); } catch { return null; } };
+if (kept && kept.elements.csrf.value) {
+  const place = [kept.action, ...["csrf", "order", "step"].map((name) => kept.elements[name]?.value)].join(" ");
+  const fields = [...kept.querySelectorAll("textarea, input:not([type=hidden], [type=range], [name=report])")];
+  const before = JSON.parse(inTab((tab) => tab.getItem("typed")) || "{}");
+  fields.forEach((field, at) => {
+    if (before.place !== place) return;
+    if (field.type === "radio") field.checked ||= before.values[at];
+    else field.value ||= before.values[at];
+  });
+  kept.addEventListener("input", () => {
+    const values = fields.map((field) => (field.type === "radio" ? field.checked : field.value));
+    inTab((tab) => tab.setItem("typed", JSON.stringify({ place, values })));
+  });
+} else if (/^\/(feedback|thanks|declined|withdrawn)$/.test(window.location.pathname)) inTab((tab) => tab.removeItem("typed"));
+
+// ---- what the server stores of the browser: the time that an answer took and how exact it is, whether the page was
+// seen, how often the answer was changed, the screen's size and what points on it
 if (form) {
   let shown = performance.now();
   let revisions = 0;
+  let hidden = { n: 0, ms: 0, since: null };
+  const frames = [];
+  let last = null;
+  // time begins with the first frame that shows the page
+  const frame = (now) => {
+    if (last === null) shown = now;
+    else frames.push(now - last);
+    last = now;
+    if (frames.length < 40) requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+  document.addEventListener("visibilitychange", () => {
+    if (last === null) return;
+    if (document.hidden) hidden = { ...hidden, n: hidden.n + 1, since: performance.now() };
+    else if (hidden.since !== null) hidden = { ...hidden, ms: hidden.ms + performance.now() - hidden.since, since: null };
+  });
   // a slider says "input" at every step on the way, and "change" where it is let go
   form.addEventListener("input", (event) => { if (event.target.type !== "range") revisions += 1; });
   form.addEventListener("change", (event) => { if (event.target.type === "range") revisions += 1; });
   form.addEventListener("submit", () => {
-    form.elements.client_ms.value = String(Math.round(performance.now() - shown));
-    form.elements.revisions.value = String(Math.max(revisions - 1, 0));
+    const middle = frames.sort((one, other) => one - other)[frames.length >> 1];
+    const sent = {
+      client_ms: performance.now() - shown, revisions: Math.max(revisions - 1, 0),
+      frame_us: 1000 * middle, hidden_ms: hidden.ms, n_hidden: hidden.n,
+    };
+    for (const [name, value] of Object.entries(sent)) form.elements[name].value = value >= 0 ? String(Math.round(value)) : "";
   });
   // the page came back out of the browser's memory
-  window.addEventListener("pageshow", (event) => { if (event.persisted) shown = performance.now(); });
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) { shown = performance.now(); hidden = { n: 0, ms: 0, since: null }; }
+  });
 }
 
 // ---- a slow line shows that something happens; what was sent is not sent again while it is under way
 for (const each of document.querySelectorAll("form[method=post]")) {
   let waiting = 0;
   let button = null;
+  let reached = false;
+  const lost = document.createElement("p");
+  lost.className = "problem";
+  lost.setAttribute("role", "alert");
+  window.addEventListener("online", () => lost.remove());
   const ready = () => {
     clearTimeout(waiting);
     waiting = 0;
@@ -38,6 +85,15 @@ for (const each of document.querySelectorAll("form[method=post]")) {
   each.addEventListener("submit", (event) => {
     if (event.defaultPrevented) return;
     if (waiting) { event.preventDefault(); return; }
+    if (!navigator.onLine && !reached) {
+      event.preventDefault();
+      // a server on this very machine is reached without a connection
+      fetch("/static/icon.svg", { cache: "no-store" }).then(
+        () => { reached = true; each.requestSubmit(event.submitter); },
+        () => { lost.textContent = document.body.dataset.offline; each.append(lost); },
+      );
+      return;
+    }
     button = event.submitter || each.querySelector("button:not([type=button])");
     waiting = setTimeout(() => {
       button.dataset.text = button.textContent;
@@ -53,6 +109,9 @@ for (const each of document.querySelectorAll("form[method=post]")) {
 for (const field of document.querySelectorAll("input[name=screen]")) {
   const width = window.innerWidth;
   field.value = width < 600 ? "small" : width < 1100 ? "medium" : "large";
+}
+for (const field of document.querySelectorAll("input[name=pointer]")) {
+  field.value = ["fine", "coarse"].find((kind) => window.matchMedia(`(pointer: ${kind})`).matches) || "none";
 }
 
 // ---- keys

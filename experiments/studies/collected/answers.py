@@ -14,13 +14,14 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.collect.database import existing_database
 from shannon_game.experiments.collect.export import chosen_number, tidy_answers
+from shannon_game.experiments.collect.games.protocol import BY_SCRIPT
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Study
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 from shannon_game.experiments.studies.parsing import Note
 
 SOURCE = "study collected"
 _Rule = tuple["pd.Series[bool]", str, str | None]
-_TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
+_TIMES = ("server_ms", *BY_SCRIPT, "answered_at", "score_points")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
         "session": ("response", answers["session"].to_numpy(dtype=np.int64)),
         "order": ("response", answers["order"].to_numpy(dtype=np.int64)),
     }
-    units = {"server_ms": "ms", "client_ms": "ms", "answered_at": "s since 1970"}
+    units = {name: "ms" for name in _TIMES if name.endswith("_ms")} | {"frame_us": "us", "answered_at": "s since 1970"}
     for name in _TIMES:
         values = pd.to_numeric(answers[name]).to_numpy(dtype=float)
         found[name] = ("response", values, {"units": units[name]} if name in units else {})

@@ -24,7 +24,9 @@ _MODEL_COLUMNS = ("item", "model", "word", "count")
 
 def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset:
     """Make a cloze study of what a database holds."""
-    answers = found.answers
+    # contexts come in the study's order, whoever was asked first about what
+    place = {question["item"]: at for at, question in enumerate(found.questions)}
+    answers = found.answers.sort_values("item", key=lambda items: items.map(place), kind="stable", ignore_index=True)
     rows = pd.DataFrame(
         {
             "context_id": answers["item"],

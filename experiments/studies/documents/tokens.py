@@ -30,7 +30,7 @@ _ODD = {
 """What readers do not see and language models do."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Document:
     """One document as read, with its tokens where it came cut into them."""
 

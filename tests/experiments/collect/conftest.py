@@ -1,4 +1,4 @@
-"""Databases: SQLite in a file, and in the slow tier PostgreSQL."""
+"""Databases: SQLite in a file, and in the slow tier PostgreSQL; languages that a test writes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from shannon_game.experiments.collect import strings
 from shannon_game.experiments.collect.database import Database, open_database
 from tests.benchmarks.postgres import private_cluster, programs
 
@@ -38,3 +39,25 @@ def database(request: Any, tmp_path: Path) -> Iterator[Database]:
     opened = open_database(url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of languages: English, and what a test writes there."""
+    folder = tmp_path / "languages"
+    folder.mkdir()
+    english = Path(strings.__file__).parent / "languages" / "en.yaml"
+    (folder / "en.yaml").write_text(english.read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(strings, "_LANGUAGES", folder)
+    strings.common_strings.cache_clear()
+    yield folder
+    strings.common_strings.cache_clear()
+
+
+@pytest.fixture
+def right_to_left(languages: Path) -> str:
+    """A language that is written from right to left, but for its words."""
+    english = (languages / "en.yaml").read_text(encoding="utf-8")
+    hebrew = english.replace("name: English", "name: עברית").replace("direction: ltr", "direction: rtl")
+    (languages / "he.yaml").write_text(hebrew, encoding="utf-8")
+    return "he"

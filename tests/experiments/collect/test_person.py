@@ -144,6 +144,38 @@ def test_who_withdrew_comes_back_as_nobody_new(database: Database, capsys: pytes
     capsys.readouterr()
 
 
+def test_who_finds_no_place_is_told_when_or_where_to_go_and_nothing_else(database: Database) -> None:
+    recruiter = RecruiterSettings(full_url="https://example.org/full?{SESSION_ID}")
+    made = site(database, recruiter=recruiter, game=("cloze",), n_sessions=1, idle_minutes=0.2, leaderboard=False)
+    ann, bo = Player(made, "cloze"), Player(made, "cloze")
+    ann.to_play(ANN)
+
+    def links(player: Player) -> list[str]:
+        return re.findall(r'href="(?!/static|#)([^"]+)"', player.page.text)
+
+    # a place is held: nobody is sent away as surplus, and no wait is of 0 minutes
+    assert "after 1 min" in bo.begin(BO).text
+    assert links(bo) == []
+    finish(ann)
+    # whose link lacks something is the same person
+    for query in (ANN, "?PROLIFIC_PID=ann"):
+        ann.get(f"/{query}")
+        assert "Your completion code" in ann.page.text
+        assert ann.begin(query).url.path == "/thanks"
+    assert "enough answers" in bo.begin(BO).text
+    assert links(bo) == ["https://example.org/full?b"]
+    for settings in ({"closes": "2020-01-01"}, {"n_sessions": 1}):
+        nowhere = site(database, game=("cloze",), leaderboard=False, idle_minutes=0.2, collection="nowhere", **settings)
+        if "n_sessions" in settings:
+            one = Player(nowhere, "cloze")
+            one.to_play("?PROLIFIC_PID=cy")
+            finish(one)
+        two = Player(nowhere, "cloze")
+        assert two.begin("?PROLIFIC_PID=di").status_code == 403
+        # to begin again would lead here again
+        assert links(two) == []
+
+
 def test_two_people_in_one_browser_have_a_visit_each(database: Database) -> None:
     made = site(database)
     ann = Player(made, "cloze")
@@ -252,8 +284,19 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     player = Player(made, "comparison")
     player.to_play()
     with database.write() as transaction:
-        for column in ("block", "arm", "item_list", "n_failed", "rules_tries", "consent_version", "n_announced"):
+        for column in (
+            "block",
+            "arm",
+            "item_list",
+            "n_failed",
+            "rules_tries",
+            "consent_version",
+            "n_announced",
+            "pointer",
+        ):
             transaction.execute(text(f"alter table session drop column {column}"))
+        for name in ("frame_us", "hidden_ms", "n_hidden"):
+            transaction.execute(text(f"alter table answer drop column {name}"))
         for column in (
             "question add column reaches",
             "question add column n_answered",

@@ -14,9 +14,11 @@ from matplotlib.text import Text
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.documents import surprisal as surprisal_
 from shannon_game.experiments.documents import words as words_
 from shannon_game.experiments.documents.surprisal import SurprisalRow
 from shannon_game.experiments.documents.words import word_figure
+from shannon_game.experiments.harness.csv_tables import csv_text, write_tables
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm.language_model import LanguageModel, encode
@@ -349,10 +351,15 @@ def test_tables_are_the_same_however_many_texts_are_laid_out_at_once(
     models = {"a": {"source": "folder", "path": str(root / "a"), "bos": tiny_models.END}}
     texts = [*tiny_models.TEXTS, "x", " Naïve — “café”\n", "readers"]
     whole = experiments.surprisal(texts, models=models, store=tmp_path).tables
+    written = tmp_path / "written"
+    written.mkdir()
+    monkeypatch.setattr(surprisal_, "_TOKENS_KEPT", 0)
     for n_tokens in (1, 40):
         monkeypatch.setattr(words_, "_TOKENS_AT_ONCE", n_tokens)
         found = experiments.surprisal(texts, models=models, store=tmp_path).tables
+        write_tables(found, written)
         for name in ("words", "tokens"):
+            assert (written / f"{name}.csv").read_text() == csv_text(whole[name])
             pd.testing.assert_frame_equal(found[name], whole[name], check_exact=True)
     own = zip(whole["words"]["document"], whole["words"]["start"], whole["words"]["stop"], strict=True)
     assert [texts[int(document) - 1][a:b] for document, a, b in own] == whole["words"]["word"].tolist()

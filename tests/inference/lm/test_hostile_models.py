@@ -180,6 +180,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     ),
     "config names weights": (config(transformers_weights="../other.safetensors"), "transformers_weights: names other"),
     "adapter": (put("adapter_config.json", '{"base_model_name_or_path": "../x"}'), "adapter_config.json: belongs to"),
+    "config: quantised": (config(quantization_config={"quant_method": "gptq", "bits": 4}), "`pip install "),
     # config.json
     "config: not UTF-8": (put("config.json", b'{"a": "\xff"}'), "config.json: is not valid JSON"),
     "config: one block more": (config(n_layer=3), "has no weights for transformer.h.2"),

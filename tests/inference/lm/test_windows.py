@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shannon_game.inference.lm.scoring import score_windows
+from shannon_game.inference.lm import forward
+from shannon_game.inference.lm.scoring import score_documents, score_windows
 from tests.oracles import language_model as reference
 
 FAMILIES = ("llama", "gemma2", "bloom")
@@ -39,3 +40,22 @@ def test_every_token_as_if_it_were_alone(model_of, family, sliding, bos):
                 scaled = truth / temperature
                 expected = scaled[target] - np.logaddexp.reduce(scaled)
                 assert float(cell["tempered_logprob"][column]) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "gemma2", "bloom"])
+def test_a_long_text_passes_block_by_block_with_the_same_numbers(model_of, family, monkeypatch):
+    """The cache of transformers holds what came before; layers that look back over a few tokens drop some of it."""
+    model = model_of(family, tokens_per_batch=16, attention="eager")
+    (text,) = windows_of(len(model.tokenizer), n=1, size=90)
+    how = {"context_length": 80, "temperatures": [2.0], "sliding": False}
+    whole = [score_documents(model, [text]), score_windows(model, [text], **how)]
+    passed = []
+    states = forward._cached_states
+    monkeypatch.setattr(forward, "_cached_states", lambda *given: passed.append(given[-1]) or states(*given))
+    monkeypatch.setattr(forward, "LARGEST_TREE", 16)
+    cut = [score_documents(model, [text]), score_windows(model, [text], **how)]
+    assert passed.count(16) == 2
+    for one, other in zip(whole, cut, strict=True):
+        for name in ("logprob", "entropy_nats", "rank"):
+            # rounding of passes of other shapes in float32
+            np.testing.assert_allclose(one[name], other[name], atol=1e-5, err_msg=name)

@@ -8,7 +8,8 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -342,6 +343,44 @@ def test_only_what_is_missing_is_computed(tmp_path: Path) -> None:
     third = stored(open_store(tmp_path), OPERATION, more_items, more_keys, count)
     assert (third.n_computed, third.n_found) == (0, 12)
     assert (n_rows(tmp_path), len(batch_files(tmp_path))) == (17, 4)
+
+
+def test_what_goes_on_after_a_stop_has_the_batches_of_one_run(tmp_path: Path) -> None:
+    """What is in a batch decides the last digits of a model's numbers."""
+    items, keys = numbers(12)
+    stop_after = 2
+
+    def in_order_of_size(some: list[int]) -> list[list[int]]:
+        return list(_filled(some, room=14))
+
+    def batches_of(folder: Path, n_before: int) -> list[tuple[int, ...]]:
+        batches: list[tuple[int, ...]] = []
+
+        def noted(batch: list[int]) -> dict[str, NDArray[Any]]:
+            if len(batches) == n_before:
+                raise KeyboardInterrupt
+            batches.append(tuple(batch))
+            return square(batch)
+
+        with suppress(KeyboardInterrupt):
+            compute_stored(open_store(folder), OPERATION, items, keys, noted, batches=in_order_of_size)
+        return batches
+
+    whole = batches_of(tmp_path / "whole", 99)
+    for trial in range(5):
+        folder = tmp_path / str(trial)
+        assert sorted(batches_of(folder, stop_after) + batches_of(folder, 99)) == sorted(whole)
+
+
+def _filled(sizes: list[int], room: int) -> Iterator[list[int]]:
+    batch, left = list[int](), room
+    for at in sorted(range(len(sizes)), key=lambda at: -sizes[at]):
+        if batch and sizes[at] > left:
+            yield batch
+            batch, left = [], room
+        batch.append(at)
+        left -= sizes[at]
+    yield batch
 
 
 def test_a_duplicate_reads_the_same_in_every_process(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -153,6 +154,32 @@ def test_keys_move_the_slider_and_the_page_says_what_it_means(
     assert answer.value["box_a"] == 1
 
 
+@pytest.mark.parametrize("width", SIZES)
+def test_sides_stay_together_from_right_to_left(
+    site: Callable[..., Site], person: Callable[..., Person], tmp_path: Path, right_to_left: str, width: int
+) -> None:
+    """A is above its end of the scale, and its key and button move there."""
+    consent = tmp_path / "consent.md"
+    consent.write_text("הסכמה", encoding="utf-8")
+    settings = {"training_rounds": 0, "attention_share": 0, "game": ("comparison",), "languages": (right_to_left,)}
+    player = person(site(scale="slider", consent=consent, **settings), "comparison", width)
+    player.to_play()
+    page = player.page
+
+    def middle(selector: str) -> float:
+        box = page.locator(selector).bounding_box()
+        assert box is not None
+        return box["x"] + box["width"] / 2
+
+    pairs = (".side-a", ".side-b"), (".ends span >> nth=0", ".ends span >> nth=1"), ("[data-by='-1']", "[data-by='1']")
+    assert all(middle(a) < middle(b) for a, b in pairs)
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#report").input_value() == "-1"
+    player.press("form.play .actions button")
+    assert middle(".side-a") < middle(".side-b")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
 def test_without_a_script_a_number_is_typed_and_nothing_is_no_answer(
     site: Callable[..., Site], person: Callable[..., Person]
 ) -> None:
@@ -183,3 +210,53 @@ def test_without_a_script_a_number_is_typed_and_nothing_is_no_answer(
     [(stored, _, _)] = answers(here)
     # 187 places from 1 : 9,999 to 9,999 : 1
     assert stored.value["box_a"] == 93 + round(93 * math.log(199) / math.log(9_999))
+
+
+def test_what_is_typed_survives_a_lost_connection_and_arrives_once(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    here = site(training_rounds=0, attention_share=0, game=("cloze",))
+    player = person(here, "cloze")
+    player.to_play()
+    page, word, button = player.page, player.page.locator("#word"), player.page.locator("form.play .actions button")
+    # between typing and sending
+    page.keyboard.type("river")
+    # another tab for a while
+    for is_hidden in ("true", "false"):
+        page.evaluate(f"Object.defineProperty(document, 'hidden', {{ get: () => {is_hidden}, configurable: true }})")
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    player.context.set_offline(True)
+    button.click()
+    page.locator("form.play .problem").wait_for()
+    assert (word.input_value(), answers(here)) == ("river", [])
+    player.context.set_offline(False)
+    page.locator("form.play .problem").wait_for(state="detached")
+    player.press("form.play .actions button")
+    # at sending: the browser shows a page of its own, and the person comes back
+    page.keyboard.type("garden")
+    page.route("**/play", lambda route: route.abort("connectionreset"))
+    button.click()
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/play")
+    page.goto(f"{here.address}/play")
+    assert word.input_value() == "garden"
+    # after it: the answer is stored, and its acknowledgement lost
+    page.route("**/play", lambda route: (route.fetch(), route.abort("connectionreset")))
+    button.click()
+    page.wait_for_url("chrome-error://**")
+    page.unroute("**/play")
+    page.goto(f"{here.address}/play")
+    assert word.input_value() == ""
+    stored = answers(here)
+    assert [row[0].value["word"] for row in stored] == ["river", "garden"]
+    assert all(row[0].client_ms > 0 and 0 < row[0].frame_us < 10**6 for row in stored)
+    assert [(row[0].n_hidden, row[0].hidden_ms < row[0].client_ms) for row in stored] == [(1, True), (0, True)]
+    assert stored[1][0].hidden_ms == 0
+    # an unfinished answer goes with the visit
+    page.keyboard.type("secret")
+    page.goto(f"{here.address}/withdraw")
+    player.press("main form button")
+    assert page.evaluate("JSON.stringify(Object.entries(sessionStorage))") == "[]"
+    # the browser's own, on what was cut
+    assert all("Failed to load resource" in each for each in player.complaints)
+    player.complaints.clear()
