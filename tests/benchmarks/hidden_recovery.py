@@ -30,7 +30,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.inference.comparison.participant_fit import Anchor, Compiled, ParticipantFit, fit_participants
+from shannon_game.inference.comparison.anchors import Anchor
+from shannon_game.inference.comparison.participant_fit import Compiled, ParticipantFit, fit_participants
 from shannon_game.inference.comparison.participant_gap import SharedBelief
 from shannon_game.inference.posterior.arviz_adapter import from_groups
 from shannon_game.inference.posterior.thresholds import GateThresholds

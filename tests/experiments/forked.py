@@ -8,8 +8,6 @@ import runpy
 import sys
 
 # what most commands import
-import h5netcdf
-import jinja2
 import xarray  # noqa: F401
 
 import shannon_game.experiments.comparison.perplexity

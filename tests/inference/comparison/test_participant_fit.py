@@ -16,8 +16,8 @@ from shannon_game.estimators.comparison.simulation.settings import SimulationSet
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison import participant_fit
+from shannon_game.inference.comparison.anchors import Anchor
 from shannon_game.inference.comparison.participant_fit import (
-    Anchor,
     ParticipantFit,
     design_matrix,
     fit_participants,
