@@ -87,13 +87,7 @@ def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, g
 
 
 def of_gaussian(
-    compiled: Compiled,
-    rng: np.random.Generator,
-    earlier: Any = None,
-    *,
-    draws: int,
-    chains: int,
-    **_: Any,
+    compiled: Compiled, rng: np.random.Generator, earlier: Any = None, *, draws: int, chains: int, **_: Any
 ) -> tuple[Any, SharedBelief]:
     """Draws of the Gaussian around the mode, in place of NUTS."""
     model = compiled.program.model
