@@ -48,7 +48,7 @@ DEFINITIONS: Mapping[tuple[str, str], Definition] = {
         "nats per answer",
         lower_is_better=True,
     ),
-    ("next_words", "modal_word"): Definition("contexts whose modal word is that of half of the people"),
+    ("next_words", "modal_word"): Definition("contexts whose modal word is that of half of the people", version=2),
     ("next_words", "exact_tvd"): Definition(
         "total variation distance of exact probabilities to all answers: no floor, no ceiling", lower_is_better=True
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
@@ -225,7 +225,7 @@ def _score(name: str, one: UnitScores, its: _Found, settings: BesidePeopleSettin
         value_upper=_finite(share.value_upper),
         **({"floor": share.floor, "ceiling": share.ceiling} if has_ends else {}),
         **{name: _finite(value) for name, value in its_share.items() if has_share},
-        no_share=share.no_share if has_ends else "has neither floor nor ceiling",
+        no_share=share.no_share if has_ends else "the score has neither floor nor ceiling",
         n_units=share.n_units,
         n_groups=share.n_groups,
         units=digest(*key, its.corpus.name, settings.seed, *one.unit[known], *_rounded(floor), *_rounded(ceiling)),
@@ -242,16 +242,25 @@ def _finite(value: float) -> float | None:
     return value + 0.0 if np.isfinite(value) else None
 
 
+def _sentence(row: Mapping[Hashable, Any]) -> str:
+    """One headline score of one model."""
+    who, ability = player_label(row["model"]), named_ability(row["ability"])
+    value, its = f"{row['value']:.3f}", row["score"].replace("_", " ")
+    if np.isfinite(row["share"]):
+        return (
+            f"- **{who} goes {row['share']:.2f} [{row['share_lower']:.2f}, {row['share_upper']:.2f}] of the way from "
+            f"the floor to people in {ability}** ({row['corpus']}, {its} {value}; floor {row['floor']:.3f}, "
+            f"people {row['ceiling']:.3f})."
+        )
+    known = np.isfinite(row["value_lower"])
+    interval = f" [{row['value_lower']:.3f}, {row['value_upper']:.3f}]" if known else ""
+    unit = "" if row["unit"] == "1" else f" {row['unit']}"
+    return f"- **{who}: {its} {value}{interval}{unit} in {ability}** ({row['corpus']}; no share, as {row['no_share']})."
+
+
 def _summary(table: pd.DataFrame, left_out: Sequence[LeftOut]) -> str:
-    main = headlines(table)
-    lines = [
-        f"- **{player_label(row['model'])} goes {row['share']:.2f} [{row['share_lower']:.2f}, {row['share_upper']:.2f}]"
-        f" of the way from the floor to people in {named_ability(row['ability'])}** ({row['corpus']}, {row['score']} "
-        f"{row['value']:.3f}; floor {row['floor']:.3f}, people {row['ceiling']:.3f})."
-        for row in main.to_dict("records")
-        if row["model"] != HUMAN and np.isfinite(row["share"])
-    ]
-    first = lines or ["**No model has a share of the way to people.**"]
+    rows = headlines(table).to_dict("records")
+    first = [_sentence(row) for row in rows if row["model"] != HUMAN] or ["**No model has a score.**"]
     said = (
         "A share above 1 is better than people by this score. Differences between models are in "
         "`differences.csv`; there is no total over abilities."

@@ -219,18 +219,17 @@ def _predicted(study: xr.Dataset, people: People, engine: EngineBase, asked: Ask
 
 
 def _codes(people: People, words: Sequence[str | None]) -> Ints:
-    """Codes of strings as people's words; -1 for one that nobody gave or none, -2 where no word was begun."""
+    """Codes of strings as people's words; -1 for one that nobody gave, or none."""
     known = {str(word): code for code, word in enumerate(people.words.strings)}
     normal = cloze.normalise_words([word or "" for word in words], people.rules).words.tolist()
-    pairs = zip(words, normal, strict=True)
-    return np.array([-2 if word == "" else known.get(str(its), -1) for word, its in pairs], dtype=np.int64)
+    return np.array([known.get(str(its), -1) for its in normal], dtype=np.int64)
 
 
 def _modal_rows(people: People, q: FloatArray, greedy: Ints) -> Ints:
     """Row of each context's modal word, -1: none of people's.
 
     It is the most probable of people's words where no other can be more probable, or where greedy decoding gave one of
-    them or began no word.
+    them. Where decoding begins no word, as with a mark or an end, another word may be more probable: that is a miss.
     """
     rows = people.counts
     mode = np.full(rows.n_contexts, -1, dtype=np.int64)
@@ -238,4 +237,4 @@ def _modal_rows(people: People, q: FloatArray, greedy: Ints) -> Ints:
     # the last of each context is its largest
     mode[rows.context[order]] = order
     rest = 1 - sums_by_context(rows.context, q, rows.n_contexts)
-    return np.where((q[mode] >= rest) | (greedy != -1), mode, -1)
+    return np.where((q[mode] >= rest) | (greedy >= 0), mode, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from shannon_game.experiments.boards.next_words import next_words, people_of
 from shannon_game.experiments.boards.odds import odds
 from shannon_game.experiments.boards.reading_times import reading_times
 from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference.lm.settings import OwnSettings
 from tests.experiments.command import ROOT
 from tests.oracles import boards
 
@@ -90,6 +92,32 @@ def test_next_words_of_an_ngram_model(tmp_path: Path) -> None:
         share = {word: words.count(word) / 4 for word in words}
         exact = 1 - sum(min(share[word], q[word]) for word in share)
         assert found["exact_tvd"].of_player["unigram"][context] == pytest.approx(exact, abs=1e-6)
+
+
+class Guesser:
+    """An engine that gives the first of the words asked for most, and all others equally much."""
+
+    whole_words = True
+
+    def __init__(self, first: float, begins: str) -> None:
+        self.first, self.begins = first, begins
+
+    def next_word(self, contexts: list[str], words: list[list[str]]) -> list[list[float]]:
+        del contexts
+        return [[math.log(self.first), *[math.log(1e-6)] * (len(some) - 1)] for some in words]
+
+    def generate(self, prompts: list[str], **how: object) -> list[str]:
+        del how
+        return [self.begins] * len(prompts)
+
+
+def test_a_modal_word_is_peoples_only_where_no_other_can_be_more_probable(tmp_path: Path) -> None:
+    rows = [(context, "soup") for context in ("She ate the", "He stirred the") for _ in range(4)]
+    study = sg.cloze_study(pd.DataFrame(rows, columns=["context", "response"]))
+    for first, begins, expected in ((0.01, ", and", 0), (0.01, " piano", 0), (0.01, " soup", 1), (0.6, ", and", 1)):
+        models = {"guesser": OwnSettings(name="guesser", target="Guesser", given=Guesser(first, begins))}
+        found = by_score(next_words(study, models, asked(tmp_path)).scores)
+        assert found["modal_word"].of_player["guesser"].tolist() == [expected] * 2, (first, begins)
 
 
 def test_odds_of_models_and_of_people(tmp_path: Path) -> None:
