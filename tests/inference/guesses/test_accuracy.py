@@ -162,7 +162,7 @@ def fit(seed_offset: int) -> Fit:
     study, truth = simulated_study(**TRUTH, seed=11 + seed_offset)
     data = accuracy_data(study)
     settings = {"draws": 500, "tune": 400, "chains": 2, "cores": 1, "progress": False}
-    return data, sample(accuracy_model(data), sampler="pymc", seed=3 + seed_offset, **settings), truth
+    return data, sample(accuracy_model(data), seed=3 + seed_offset, **settings), truth
 
 
 @pytest.mark.mcmc
