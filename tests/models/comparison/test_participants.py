@@ -9,7 +9,7 @@ import pytest
 
 from shannon_game.estimators.comparison.examples import comparison_study, designed_study
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.posterior.gaussian import QUICK, Program
+from shannon_game.inference.posterior.gaussian import Program
 from shannon_game.models.comparison.participant_data import participant_data, with_rows
 from shannon_game.models.comparison.participants import Grid, ParticipantPriors, participant_model, set_windows
 from tests.estimators.comparison.comparison_studies import study_with_answers
@@ -36,7 +36,7 @@ def coarse(kind: str, report: str = "linear") -> Program:
         "player": lambda: participant_data(comparison_study(), player="lm-weak"),
     }[kind]()
     grid = Grid(step=0.5, e=(-5, 5), t=(-5, 5))
-    return Program(participant_model(data, grid=grid, report=report, **GIVEN[kind]), mode=QUICK)
+    return Program(participant_model(data, grid=grid, report=report, **GIVEN[kind]))
 
 
 def somewhere(program: Program) -> np.ndarray:
@@ -75,7 +75,7 @@ def test_the_gradient_is_that_of_the_log_density(report: str) -> None:
 def test_windows_change_nothing() -> None:
     data = participant_data(designed_study(), "slider")
     model = participant_model(data)
-    program = Program(model, {str(at): one for at, one in enumerate(model.latent_inputs)}, mode=QUICK)
+    program = Program(model, {str(at): one for at, one in enumerate(model.latent_inputs)})
     whole = program.density(program.start)[0]
     start = program.start
     set_windows(model, lambda: program.wanted(start))
