@@ -42,9 +42,11 @@ def colours(players: Sequence[str]) -> dict[str, str]:
 
 
 def kernel_density(values: NDArray[np.float64], grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gaussian kernel density on [0, 1], reflected at both ends so that no mass is lost there."""
+    """Gaussian kernel density on [0, 1], reflected at both ends so that no mass is lost there; by bins of 0.001."""
     spread = min(values.std(ddof=1), (np.quantile(values, 0.75) - np.quantile(values, 0.25)) / 1.349)
     width = max(0.9 * spread * len(values) ** -0.2, 0.01)
-    reflected = np.concatenate([values, -values, 2 - values])
-    kernels = np.exp(-0.5 * ((grid[:, None] - reflected) / width) ** 2)
-    return np.asarray(kernels.sum(axis=1) / (len(values) * width * np.sqrt(2 * np.pi)))
+    at = (np.arange(1000) + 0.5) / 1000
+    number = np.histogram(np.clip(values, 0, 1), bins=len(at), range=(0, 1))[0]
+    reflected = np.concatenate([at, -at, 2 - at])
+    kernels = np.exp(-0.5 * ((grid[:, None] - reflected) / width) ** 2) @ np.tile(number, 3)
+    return np.asarray(kernels / (len(values) * width * np.sqrt(2 * np.pi)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
@@ -32,6 +34,7 @@ from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.settings import Count, Positive, Probability
 
 _SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_N_DRAWN = 10
 # of every criterion of criteria.csv: means, distribution functions, areas and probabilities
 _CRITERION_MARGINS = (0.02, 0.05, 0.1, 0.2)
 
@@ -79,6 +82,8 @@ class Distances:
     model: FloatArray
     oracle: FloatArray
     text: NDArray[np.object_]
+    splits: Sequence[tuple[FloatArray, FloatArray]] = ()
+    """Both by single splits, where `model` and `oracle` are means over splits."""
 
 
 Curves = dict[tuple[str, str], Distances]
@@ -104,8 +109,8 @@ def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     return replace(share_result(_curves(study, words, settings), settings), warnings=answer_warnings(words))
 
 
-def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
-    """Table, curves and figures of the share needed, from distances."""
+def share_result(curves: Curves, settings: ShareSettings, printed: float | None = None) -> ExperimentResult:
+    """Table, curves and figures of the share needed, from distances, beside the share that a paper prints."""
     rows: list[dict[str, Any]] = []
     for (name, kind), one in curves.items():
         row = {"model": name, "estimator": kind, "n_contexts": len(one.model)}
@@ -118,7 +123,10 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
             rows.append({**row, "gap": found.gap, "margin": margin, **share})
     table = pd.DataFrame(rows)
     shares = np.round(np.linspace(0, 1, 11), 1)
-    means = [[_mixed(key, one, share, settings.seed).mean() for share in shares] for key, one in curves.items()]
+    means = [
+        [_mixed(key, one.model, one.oracle, share, settings.seed).mean() for share in shares]
+        for key, one in curves.items()
+    ]
     names, kinds = zip(*curves, strict=True)
     dataset = xr.Dataset(
         {"tvd": (("curve", "share"), np.array(means))},
@@ -127,7 +135,7 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
     size = getattr(settings, "oracle_size", None)
     half = "one half of the people" if size is None else f"{size} of the people"
     figures = {
-        "improve": improve_figure(table, dataset, half=half),
+        "improve": improve_figure(table, dataset, half=half, printed=printed),
         "improve_densities": improve_densities_figure(curves, seed=settings.seed, half=half),
     }
     criteria = {"criteria": criteria_table(curves, _CRITERION_MARGINS)}
@@ -163,15 +171,16 @@ def _curves(study: xr.Dataset, words: cloze.StudyWords, settings: ImproveSetting
         items = model.item[have]
         human = answers.take(items)
         splits = cloze.random_split_halves(human, n_splits=settings.n_splits, rng=rng, size=settings.oracle_size)
-        oracle, text = cloze.tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
-        drawn = cloze.relative_frequencies(model.counts.take(have))
-        found[name, "unbiased"] = Distances(cloze.tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)
+        between, text = cloze.tvd_between_split_halves(splits), groups_of(study, items)
+        oracle = between.mean(axis=0)
+        own = cloze.tvd_to_split_halves(cloze.relative_frequencies(model.counts.take(have)), splits)
+        found[name, "unbiased"] = Distances(own.mean(axis=0), oracle, text, [*zip(own, between, strict=True)])
         if not settings.biased or not _has_logprobs(study, name):
             continue
         biased = cloze.renormalised_distributions(study, name, list(words.strings), settings.words.of(study))
-        own = item_positions(study, "entry_item")[entry_positions(study, name)]
+        owner = item_positions(study, "entry_item")[entry_positions(study, name)]
         # the first entry of each context
-        first = np.array([int(np.flatnonzero(own == item)[0]) for item in items])
+        first = np.array([int(np.flatnonzero(owner == item)[0]) for item in items])
         distance = cloze.tvd_to_split_halves(biased.take(first), splits).mean(axis=0)
         found[name, "biased"] = Distances(distance, oracle, text)
     return found
@@ -187,10 +196,10 @@ def _has_logprobs(study: xr.Dataset, name: str) -> bool:
     return bool(np.isfinite(study["sample_logprob"].to_numpy()[rows]).any()) and name != "gpt2-t0.5"
 
 
-def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> FloatArray:
+def _mixed(key: tuple[str, str], model: FloatArray, oracle: FloatArray, share: float, seed: int) -> FloatArray:
     """TVDs with a random share replaced, one draw of which contexts for all shares."""
-    order = rng_for(seed, f"replaced {key}").random(len(one.model))
-    return np.where(order < share, one.oracle, one.model)
+    order = rng_for(seed, f"replaced {key}").random(len(model))
+    return np.where(order < share, oracle, model)
 
 
 def _summary(table: pd.DataFrame) -> str:
@@ -205,8 +214,10 @@ def _summary(table: pd.DataFrame) -> str:
     )
 
 
-def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one half of the people") -> Figure:
-    """Draw mean TVD against the share replaced, with the share needed for the largest margin."""
+def improve_figure(
+    table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one half of the people", printed: float | None = None
+) -> Figure:
+    """Draw mean TVD against the share replaced, with the share needed for the largest margin and the `printed` one."""
     palette = colours(list(dict.fromkeys(table["model"])))
     margin = max(table["margin"])
     title = "How many contexts must a model improve?"
@@ -224,13 +235,16 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
         axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as people do", ylabel=f"mean TVD to {half}")
         handles, _ = axes.get_legend_handles_labels()
         point = mark(f"comes within {margin:g} of other people, with interval", marker="o", line="-")
+        if printed is not None:
+            axes.axvline(printed, color="0.3", linestyle="--", linewidth=1)
+            handles.append(mark(f"the paper's share, about {printed:.0%}", line="--", linewidth=1))
         named(fig, [*handles, point], 1)
     return fig
 
 
 @styled
 def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one half of the people") -> Figure:
-    """Draw densities of TVD over contexts at several shares, a panel per model (figures 11-13)."""
+    """Draw densities of TVD over contexts at several shares, a panel per model and a line per split (figures 11-13)."""
     at = np.linspace(0, 1, 201)
     shown = [key for key in curves if key[1] == "unbiased"]
     n_columns = min(len(shown), 3)
@@ -238,10 +252,12 @@ def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one 
     fig = new_figure(2.9 * n_columns + 0.6, 2.2 * n_rows + 0.6)
     grid = fig.subplots(n_rows, n_columns, sharex=True, squeeze=False)
     for ax, key in zip(grid.flat, shown, strict=False):
+        splits = curves[key].splits[:_N_DRAWN] or [(curves[key].model, curves[key].oracle)]
         for share in _SHOWN:
-            values = _mixed(key, curves[key], share, seed)
             colour = mpl.colormaps["viridis"](0.9 * share)
-            ax.plot(at, kernel_density(values, at), color=colour, label=f"{share:.0%}")
+            for pair in splits:
+                values = _mixed(key, *pair, share, seed)
+                ax.plot(at, kernel_density(values, at), color=colour, linewidth=1.4 if len(splits) == 1 else 0.5)
         ax.set_title(label(key[0]))
         without_y(ax)
         ax.set(xlim=(0, 1), xticks=[0, 0.5, 1])
@@ -249,5 +265,6 @@ def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one 
     for ax in grid[:, 0]:
         ax.set_ylabel("density over contexts")
     titled(fig, "Distances when a share of the contexts is answered as people do")
-    fig.legend(handles=grid[0, 0].lines, title="share replaced", loc="outside right center")
+    handles = [mark(f"{share:.0%}", to_hex(mpl.colormaps["viridis"](0.9 * share))) for share in _SHOWN]
+    fig.legend(handles=handles, title="share replaced", loc="outside right center")
     return fig

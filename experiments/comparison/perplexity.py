@@ -42,6 +42,7 @@ class PerplexityRow(EstimateRow):
     """One player under one rounding, in bits as well: the paper's unit; a perplexity is the same in both."""
 
     gap_bits: float = column.detail("gap_nats in bits", unit="bits", value=lambda row: row.gap_nats / np.log(2))
+    responses_per_item: float = column.detail("responses per item", value=lambda row: row.n_responses / row.n_items)
     loss_bits: float = column.detail("loss in bits", unit="bits", value=lambda row: np.log2(row.perplexity))
 
 

@@ -46,7 +46,7 @@ def published(settings: PublishedSettings) -> xr.Dataset:
     --------
     >>> from shannon_game import published
     >>> published().sizes["value"]
-    1524
+    1525
     """
     tables = {path: read_values(path) for path in (*(_HERE / name for name in _TABLES), *settings.tables)}
     table = pd.concat(tables.values(), ignore_index=True)

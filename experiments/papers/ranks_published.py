@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import stats
+from scipy import special, stats
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.messages import Load
+from shannon_game.estimators.rankings.study import TokenScores
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.papers.published_study import REPRODUCED, judge, parse_select
@@ -34,6 +35,7 @@ _QUANTITIES = ["linear", "reciprocal", "perplexity", "exponential_01", "exponent
 _FITTED = ["average", "perplexity"]
 _LEADERBOARD = ("gpt-4o", "gpt-4-turbo", "gpt-4", "gpt-3.5-turbo")
 """As section 5 names it."""
+_TEMPERATURES, _CALLS, _N_RUNS = (0.0, 0.5, 1.0, 2.0), 10, 200
 # digits of tables 1 and 2, on which the thesis fits its lines
 _DIGITS = 2
 
@@ -48,13 +50,14 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     """Do what ``ranks`` does, and put every number that the thesis prints beside ours."""
     if study.attrs.get("name") != "rank_perplexity" or set(study["part"].to_numpy()) != {"main", "repeats"}:
         raise InputError(f"is not the whole of the thesis's: {Load('rank_perplexity', {'part': 'all'})}", field="study")
-    windows = scores_by_window(study, token_scores(study, settings))
+    scores = token_scores(study, settings)
+    windows, runs = scores_by_window(study, scores), exhaustive_runs(study, scores, settings.seed)
     table, outliers = compare_with_published(windows), outlier_counts(windows)
     result = ranks(study, settings)
     order = model_order(windows)
-    said = f"{_said(table)}\n\n{_said_of_outliers(outliers)} {_said_of_order(order)}\n\n{result.text}"
-    tables = {**result.tables, "published": table, "outliers": outliers, "order": order}
-    return replace(result, text=said, tables=tables)
+    said = f"{_said(table)}\n\n{_said_of_outliers(outliers)} {_said_of_order(order)} {_said_of_runs(runs)}\n\n"
+    tables = {**result.tables, "published": table, "outliers": outliers, "order": order, "exhaustive": runs}
+    return replace(result, text=said + result.text, tables=tables)
 
 
 def read_published() -> pd.DataFrame:
@@ -92,6 +95,43 @@ def outlier_counts(windows: pd.DataFrame) -> pd.DataFrame:
     counts = {**of_main.sum(), "both": int(of_main.to_numpy().sum())}
     sizes = [len(of_main), len(of_main), of_main.size]
     return pd.DataFrame({"quantity": list(counts), "outliers": list(counts.values()), "n_values": sizes})
+
+
+def exhaustive_runs(study: xr.Dataset, scores: TokenScores, seed: int) -> pd.DataFrame:
+    """Give the tokens that so many calls score in the saved windows, and their mean score, by temperature (3.1.2).
+
+    A call goes on while the sampled token, drawn from the saved list at a temperature, is the reference.
+    """
+    frame = study[[*_KEY, "position"]].to_dataframe().reset_index(drop=True)
+    order, n_positions = frame.sort_values([*_KEY, "position"]).index, int(frame["position"].max()) + 1
+    model = frame["model"].to_numpy()[order].reshape(-1, n_positions)[:, 0]
+    average, listed = scores.average[order].reshape(-1, n_positions), np.isfinite(scores.rank[order])
+    at = np.where(listed, scores.rank[order], 1).astype(int) - 1
+    logprob = np.nan_to_num(study["ranked_logprob"].to_numpy()[order], nan=-np.inf)
+    rng, rows = np.random.default_rng(seed), []
+    for temperature in _TEMPERATURES:
+        share = special.softmax(logprob / max(temperature, 1e-3), axis=1)
+        right = np.where(listed, share[np.arange(len(at)), at], 0.0).reshape(average.shape)
+        ends = rng.random((_N_RUNS, *right.shape)) >= right
+        # a token belongs to the call that the tokens before it left open
+        scored = np.less(np.cumsum(ends, axis=2) - ends, _CALLS)
+        mean = (scored * average).sum(axis=2) / scored.sum(axis=2)
+        for name in dict.fromkeys(model):
+            own = model == name
+            row = {"model": name, "temperature": temperature, "calls": _CALLS, "average": average[own, :_CALLS].mean()}
+            n_tokens = scored[:, own].sum(axis=2).mean()
+            rows.append(row | {"n_tokens": n_tokens, "average_exhaustive": mean[:, own].mean()})
+    return pd.DataFrame(rows)
+
+
+def _said_of_runs(runs: pd.DataFrame) -> str:
+    spans = runs.groupby("temperature")["n_tokens"].agg(["min", "max"])
+    said = "; ".join(f"{low:.1f} to {high:.1f} at temperature {t:g}" for t, low, high in spans.itertuples())
+    moved = (runs["average_exhaustive"] - runs["average"]).abs().max()
+    return (
+        f"Exhaustive runs of {_CALLS} calls score, by model, {said} (in the windows of 30); their average score is at "
+        f"most {moved:.3f} from that of the first {_CALLS} tokens (`exhaustive.csv`)."
+    )
 
 
 def model_order(windows: pd.DataFrame) -> pd.DataFrame:

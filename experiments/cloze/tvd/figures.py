@@ -23,7 +23,7 @@ FULL_BIN = 5
 """Contexts that a bin needs to be drawn."""
 
 
-def tvd_figure(dataset: xr.Dataset, about: str = "", *, to: str = "people") -> Figure:
+def tvd_figure(dataset: xr.Dataset, about: str = "") -> Figure:
     """Draw densities over contexts of the TVD, the column of that name, with means."""
     shown = _known(dataset, dataset["tvd"].transpose("player", ...).to_numpy())
     said = {name: f"{own.mean():.2f}, {counted(len(own), 'context')}" for name, own in shown.items()}
@@ -36,7 +36,7 @@ def tvd_figure(dataset: xr.Dataset, about: str = "", *, to: str = "people") -> F
     figure = _player_panels(
         dataset, shown, density, said, low=0.0, title="How far are models' words from people's?", about=about
     )
-    figure.axes[-1].set_xlabel(f"TVD to {to}\n(dashed: mean of contexts)")
+    figure.axes[-1].set_xlabel("TVD to people\n(dashed: mean of contexts)")
     return figure
 
 

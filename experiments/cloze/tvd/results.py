@@ -76,8 +76,6 @@ class PlayerTvd:
     items: NDArray[np.intp]
     row: TvdRow
     by_item: dict[str, FloatArray]
-    split_means: FloatArray
-    """Mean over contexts of the TVD between oracles, shape (split,)."""
     calibration: dict[str, cloze.CalibrationError]
     """By gold label, in bins of fixed width."""
 
@@ -166,7 +164,7 @@ def _player(
         row |= {f"ece_{gold}_{binning}": known_mean([one.ece for one in errors.get(gold, [])]) for gold in GOLD}
     row["ece_corpus_classwise"] = _classwise(cpds[0][0], target, n_bins)
     calibration = {gold: some[0] for gold, some in bins["fixed"].items()}
-    return PlayerTvd(name, items, TvdRow.of(**row), by_item, split_means, calibration)
+    return PlayerTvd(name, items, TvdRow.of(**row), by_item, calibration)
 
 
 def part_counts(splits: cloze.SplitHalves, split: int, which: str) -> cloze.WordCounts:

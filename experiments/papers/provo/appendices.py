@@ -34,7 +34,8 @@ _SECOND: Literal["second"] = "second"
 SHARES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 """Shares of contexts that are improved, as the stored lists name them."""
 
-_FOLDS = ("1_10", "11_20", "21_30", "31_40")
+FOLDS = ("1_10", "11_20", "21_30", "31_40")
+"""Passages left out of fine-tuning, as the stored lists name them."""
 _MAIN = "cal_metrics_improved_model"
 _ORACLE = re.compile(r"cal_metrics_oracle/(?P<oracle>oracle\d)_(?P<kind>no_repl|repl)_dict/TVD_per_instance")
 
@@ -94,7 +95,7 @@ def _improvement_lists(study: xr.Dataset, model: str) -> Lists:
     if model == "gpt2":
         found |= _improved(study, model, replace(PUBLISHED, failed="drop"), [_MAIN])
     tuned = "_fine_tuned" if model == "gpt2-ft" else ""
-    return found | _improved(study, model, none, [f"{_MAIN}{tuned}_{fold}" for fold in _FOLDS])
+    return found | _improved(study, model, none, [f"{_MAIN}{tuned}_{fold}" for fold in FOLDS])
 
 
 def _improved(study: xr.Dataset, model: str, rules: WordRules, folds: Sequence[str]) -> Lists:

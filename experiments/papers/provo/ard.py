@@ -33,12 +33,7 @@ from shannon_game.inference.cloze.sklearn_ard import SklearnArd, sklearn_ard
 from shannon_game.inference.settings import Names, Probability
 from shannon_game.models.cloze.ard_columns import ArdColumns
 
-_PUBLISHED: Mapping[str, float] = {
-    "human_entropy": 0.053,
-    "model_entropy": 0.095,
-    "oracle_tvd": 0.117,
-    "context_length": 0.0,
-}
+_PUBLISHED = {"human_entropy": 0.053, "model_entropy": 0.095, "oracle_tvd": 0.117, "context_length": 0.0}
 
 
 class ArdLegacySettings(RelevanceSettings):

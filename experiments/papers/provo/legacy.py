@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from shannon_game.estimators.cloze import (
     WORD_RULES,
@@ -22,6 +24,7 @@ from shannon_game.experiments.cloze.tvd.contexts import contexts_shown
 from shannon_game.experiments.cloze.tvd.sample_size import SizeDistances, large_enough, size_result
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.papers.provo.appendix_figures import histogram_figure
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 from shannon_game.experiments.papers.provo.stored import StoredLists
 
@@ -33,7 +36,9 @@ _SIZES = (10, 20, 40, 100)
 def distributions_legacy(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     """Show people's and models' most probable words side by side, words as the paper's code takes them."""
     models = chosen_models(settings, study, needed=False)
-    by_model = {name: PUBLISHED if name.startswith("gpt2") else PUBLISHED_RAW for name in models}
+    # a failed sample is no word, though the code counts it as one
+    of_gpt2 = replace(PUBLISHED, failed="drop")
+    by_model = {name: of_gpt2 if name.startswith("gpt2") else PUBLISHED_RAW for name in models}
     words = study_words(study, human=PUBLISHED, model=by_model, corpus=WORD_RULES["none"], models=models)
     return contexts_shown(study, words, settings.item or _SHOWN, settings.n_words)
 
@@ -52,7 +57,7 @@ def improve_legacy(study: xr.Dataset, settings: ShareSettings) -> ExperimentResu
             raise InputError(f"has no list {lists[0]}; improve works for every cloze study", field="study")
         model, oracle = map(stored.values, lists)
         found["gpt2", kind] = Distances(model, oracle, groups_of(study, stored.items(lists[0])))
-    return share_result(found, settings)
+    return share_result(found, settings, printed=0.6)
 
 
 @experiment(TvdSettings)
@@ -64,7 +69,18 @@ def tvd_sample_size_legacy(study: xr.Dataset, settings: TvdSettings) -> Experime
     """
     sizes = sorted(settings.n or _SIZES)
     found = {name: _distances(study, settings.seed, name, sizes) for name in large_enough(study, settings, sizes)}
-    return size_result(study, found, settings.tail)
+    result = size_result(study, found, settings.tail)
+    return replace(result, figures={f"squared_errors_{name}": _errors_figure(one) for name, one in found.items()})
+
+
+def _errors_figure(one: SizeDistances) -> Figure:
+    """Draw histograms over contexts of the squared error of the TVD, an outline per number of samples (figure 8)."""
+    squared = {n: (values - one.everything) ** 2 for n, values in one.by_size.items()}
+    top = float(np.quantile(np.concatenate([*squared.values()]), 0.98))
+    xlabel = f"squared error of the TVD with n samples (2% are above {top:.2g})"
+    figure = histogram_figure({f"{n} samples": own for n, own in squared.items()}, "", top=top, xlabel=xlabel)
+    figure.axes[0].set_yscale("log")
+    return figure
 
 
 def _distances(study: xr.Dataset, seed: int, name: str, sizes: list[int]) -> SizeDistances:

@@ -1,18 +1,17 @@
-"""``+exp=reproduce experiment.of=tvd``: every number of the code of "Predict the Next Word", clean and published."""
+"""``+exp=reproduce experiment.of=tvd``: every number of the code of "Predict the Next Word", beside the printed one."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 
-from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
-from shannon_game.experiments.cloze.tvd.experiment import players_tvd
-from shannon_game.experiments.cloze.tvd.figures import tvd_figure
-from shannon_game.experiments.cloze.tvd.results import PlayerTvd
+from shannon_game.experiments.cloze.figures import label
+from shannon_game.experiments.cloze.settings import ORACLE
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures
+from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures, densities_figure
 from shannon_game.experiments.papers.provo.results import (
     STORED,
     LegacyResults,
@@ -20,11 +19,12 @@ from shannon_game.experiments.papers.provo.results import (
     published_table,
     stored_comparison,
 )
+from shannon_game.experiments.papers.provo.stored import StoredLists
 from shannon_game.experiments.papers.published_study import REPRODUCED, judge
-from shannon_game.inference.settings import UserPath
+from shannon_game.inference.settings import Settings, UserPath
 
 
-class TvdLegacySettings(OracleSettings):
+class TvdLegacySettings(Settings):
     vocabulary: UserPath | None = None
     """GPT-2's tokenizer.json, with which the oracles of appendix D are computed too (extra lm)."""
 
@@ -37,43 +37,34 @@ class TvdLegacyRow(column.Row):
     stored: float = column.truth("authors_code", "in the authors' files")
     difference: float = column.error("authors_code", "by the code minus stored")
     printed: str = column.beside("authors_code", "as printed")
-    clean: float = column.beside("authors_code", "with both sides' words treated alike")
     n_contexts: int = column.context("contexts")
     source: str = column.detail("place in the paper")
 
 
 @experiment(TvdLegacySettings, row=TvdLegacyRow)
 def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResult:
-    """Give published, legacy and clean values side by side, and compare the stored lists element by element.
+    """Put the authors' code beside what they stored and print, and compare the stored lists element by element.
 
-    The study is the public repository; the settings are those of the clean values, as the legacy ones have none.
+    The study is the public repository. ``tvd`` gives the distances with both sides' words treated alike.
     """
-    words = words_of(settings, study, chosen_models(settings, study, needed=False))
-    clean, refused = players_tvd(study, words, settings)
     results = legacy_results(study, settings.vocabulary)
-    table = legacy_table(results, clean)
+    table = legacy_table(results)
     lists = stored_comparison(study, results)
     off = lists[lists["largest_difference"] > 1e-6]
-    warnings = refused + tuple(f"stored list {name} differs by more than 1e-6" for name in off["list"])
+    warnings = tuple(f"stored list {name} differs by more than 1e-6" for name in off["list"])
     n_printed = (table["printed"] != "").sum()
     text = (
         f"**The authors' code gives {table['difference'].count()} numbers of their stored results within "
         f"{table['difference'].abs().max():.1e}. {_not_as_printed(table)} of {n_printed} printed numbers differ.** "
         "`authors_code` is that code, run here; `stored` is in the authors' files; `printed` is in the paper. "
-        "`clean` treats the words of both sides alike, drops what is no word, and splits each context's answers by "
-        f"itself. {len(lists)} stored lists were computed again from the public samples "
+        f"{len(lists)} stored lists were computed again from the public samples "
         f"({int(lists['n_compared'].sum()):,} values); the largest difference is "
         f"{lists['largest_difference'].max():.1e} (`stored_lists.csv`)."
     )
     return ExperimentResult(
         table,
         xr.Dataset({"value": ("quantity", table["authors_code"])}, {"quantity": table["quantity"].to_list()}),
-        {
-            "tvd": tvd_figure(
-                _distances(results, clean), f"{study.attrs['name']}; the paper's code", to="half of the people"
-            ),
-            **appendix_figures(study),
-        },
+        {"tvd": _figure_2(study, results), **appendix_figures(study)},
         text,
         warnings,
         tables={"stored_lists": lists},
@@ -85,19 +76,23 @@ def _not_as_printed(table: pd.DataFrame) -> int:
     return sum(judge(*pair) != REPRODUCED for pair in zip(printed["printed"], printed["authors_code"], strict=True))
 
 
-def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
-    """TVDs to oracle 1 of the players that have them."""
-    lists = {one.player: results.lists.get(STORED.get(one.player, ("", ""))[1], np.array([])) for one in players}
-    found = {name: values[~np.isnan(values)] for name, values in lists.items() if np.isfinite(values).any()}
-    width = max(map(len, found.values()), default=0)
-    rows = [np.pad(values, (0, width - len(values)), constant_values=np.nan) for values in found.values()]
-    return xr.Dataset({"tvd": (("player", "context"), np.stack(rows))}, {"player": list(found)})
+def _figure_2(study: xr.Dataset, results: LegacyResults) -> Figure:
+    """Draw TVDs to all people, as stored where the folder lacks some of the samples, and those between two halves."""
+    lists, found, said = StoredLists(study), {}, {}
+    for player in (ORACLE, "gpt2", "gpt2-ft", "bloom", "chatgpt", "chatgpt-diverse"):
+        name = STORED[player][player == ORACLE]
+        values, how = results.lists.get(name, np.array([np.nan])), ""
+        if np.isnan(values).any() and name in lists.names:
+            values, how = lists.values(name), ", as stored"
+        if not np.isnan(values).any():
+            who = "two halves of the people" if player == ORACLE else label(player)
+            found[player], said[player] = values, f"{who}{how}: mean {values.mean():.2f}"
+    return densities_figure({"": found}, said, "How far are models' words from people's?")
 
 
-def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:
-    """Make one row per quantity: by the authors' code, as they stored it, as printed, and clean."""
+def legacy_table(results: LegacyResults) -> pd.DataFrame:
+    """Make one row per quantity: by the authors' code, as they stored it, and as printed."""
     published = published_table().set_index("quantity")
-    known = {player.player: player for player in clean}
     table = published.reindex([*published.index, *(name for name in results.numbers if name not in published.index)])
     ours = pd.Series(results.numbers, dtype=float).reindex(table.index)
     return pd.DataFrame(
@@ -106,23 +101,7 @@ def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame
             "stored": table["legacy"],
             "difference": ours - table["legacy"],
             "printed": table["printed"].fillna(""),
-            "clean": [_clean_value(str(name), known) for name in table.index],
             "n_contexts": table.index.str.split("/").str[1].map(results.n_contexts).astype("Int64"),
             "source": table["source"].fillna(""),
         }
     ).reset_index(names="quantity")
-
-
-def _clean_value(name: str, players: dict[str, PlayerTvd]) -> float:
-    kind, _, rest = name.partition("/")
-    player, _, what = rest.partition("/")
-    player = ORACLE if player == "oracle2" else player
-    if kind == "tvd" and player == "oracle2-oracle1" and ORACLE in players:
-        oracle = players[ORACLE]
-        return float(oracle.split_means.std(ddof=1) if what.endswith("sd") else oracle.split_means.mean())
-    if player not in players:
-        return float("nan")
-    row = vars(players[player].row)
-    if kind == "tvd":
-        return float("nan") if what else float(row["tvd"])
-    return float(row.get(f"ece_{what}_fixed", np.nan))

@@ -10,6 +10,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -44,7 +45,7 @@ from shannon_game.experiments.papers.published_study import (
 )
 from shannon_game.experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, PaperPart
 from shannon_game.experiments.papers.reproduce.report import report_body, summary
-from shannon_game.experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
+from shannon_game.experiments.papers.reproduce.run import Outcome, cores, plan, run_parts, write_figures
 from shannon_game.inference.settings import Count, Names, Settings, UserPath, settings_from
 
 _OTHER_DATA = "is of other data"
@@ -60,16 +61,8 @@ OWN_CODE = {
 """What repeats a paper's own code -> module, function, study."""
 
 _COLOURS = (
-    "#009E73",
-    "#4A9BC8",
-    "#A8D5C2",
-    "#939393",
-    "#C38700",
-    "#D55E00",
-    "#CC79A7",
-    "#B3261E",
-    "#d9d9d9",
-    "#f0f0f0",
+    *("#009E73", "#4A9BC8", "#A8D5C2", "#939393", "#C38700"),
+    *("#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0"),
 )
 
 
@@ -96,6 +89,8 @@ class ReproduceSettings(Seeded):
     """Parts, groups (lm_game, top1, provo, ranks) or papers to run; null takes all. A paper stands for all of them."""
     bayes: bool = False
     """Run the parts that sample from a posterior, too: tens of minutes on two cores; no published value needs them."""
+    figures: bool = False
+    """Put the figures of the papers into ``paper_figures/``, named as there; runs the parts that only draw, too."""
     n_jobs: Count | None = None
     """Parts at a time; null: as many as there are cores."""
     again: Names = ()
@@ -134,9 +129,13 @@ class ReproduceSettings(Seeded):
         """Parts of some names; a group or a paper stands for its parts, Bayesian ones if those are on."""
         found: list[str] = []
         for name in names:
-            group = [part.name for part in PARTS.values() if name in (part.group, part.paper)]
-            found += [name] if name in PARTS else [each for each in group if self.bayes or not PARTS[each].bayes]
+            group = [part for part in PARTS.values() if name in (part.group, part.paper)]
+            found += [name] if name in PARTS else [part.name for part in group if self.runs(part)]
         return list(dict.fromkeys(found))
+
+    def runs(self, part: PaperPart) -> bool:
+        """Whether a part runs that is not asked for by its name."""
+        return (self.bayes or not part.bayes) and (self.figures or not part.drawn)
 
     def why_not(self, part: PaperPart) -> str:
         """Say why a part does not run, and which setting runs it."""
@@ -147,6 +146,8 @@ class ReproduceSettings(Seeded):
                 "it samples from a posterior, which takes minutes, and no published value needs it; "
                 f"{Set('experiment.bayes', True)} runs all of these, {Set('experiment.parts', [part.name])} this one"
             )
+        if part.drawn and not self.figures and self.parts is None:
+            return f"it only draws a figure; {Set('experiment.figures', True)} runs it"
         return f"not asked for; {Set('experiment.parts', [part.name])} runs it"
 
 
@@ -218,6 +219,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
         on_screen=View(counts(asked).reset_index()),
         title="Published numbers, reproduced",
         body=report_body(asked, by_name),
+        writers={"paper_figures": partial(write_figures, by_name, asked["paper"].unique())} if settings.figures else {},
     )
 
 
@@ -256,7 +258,7 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
         for name, part in PARTS.items()
         if settings.papers is None or part.paper in settings.papers or name in parts_of
     ]
-    asked = [name for name in mine if settings.bayes or not PARTS[name].bayes]
+    asked = [name for name in mine if settings.runs(PARTS[name])]
     asked = asked if settings.parts is None else settings.named(settings.parts)
     planned = plan(
         list(PARTS.values()),

@@ -33,6 +33,8 @@ class PaperPart:
     settings: Sequence[str] = ()
     bayes: bool = False
     """Samples from a posterior: minutes, and run only with ``experiment.bayes=true``."""
+    drawn: bool = False
+    """Only draws a figure of the paper: run with ``experiment.figures=true``."""
     seconds: float = 6.0
     """On one core; only the proportions count, to say how much of the work is left."""
 
@@ -69,5 +71,7 @@ PAPER_NOTES: Mapping[str, str] = {name: row["note"] for name, row in _READ["pape
 """Short name of a paper -> what its published values are."""
 DISPLAYS = tuple(Display(paper, **row) for paper, rows in _READ["displays"].items() for row in rows)
 """Published figures and tables, in the order of the report. Places that only the tables of values name follow them."""
+PAPER_FIGURES: Mapping[str, Mapping[str, Mapping[str, str]]] = _READ["figures"]
+"""Figures of each paper: the part that draws it, the name of ours there, and how it differs or why there is none."""
 ADDED = tuple(Display("", "", **{"figures": ["*"], **row}) for row in _READ["added"])
 """What the toolkit adds: the second half of the report."""

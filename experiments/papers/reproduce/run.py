@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import pandas as pd
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
 from shannon_game.estimators.messages import quoted
+from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.outputs import moved_aside, read_status
 from shannon_game.experiments.harness.process import Terminated
 from shannon_game.experiments.harness.resume import done_before, job_identity
-from shannon_game.experiments.papers.reproduce.parts import DATA, PaperPart
+from shannon_game.experiments.papers.reproduce.parts import DATA, PAPER_FIGURES, PaperPart
 from shannon_game.experiments.studies.public_data import public_folder
 from shannon_game.inference.progress import counted, say, stage
 
@@ -232,3 +235,23 @@ def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: 
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def write_figures(outcomes: Mapping[str, Outcome], papers: Iterable[str], folder: Path) -> None:
+    """Copy the papers' figures to a folder, named as there; ``figures.csv`` says what is not drawn, and why."""
+    folder.mkdir()
+    rows = []
+    asked = ((paper, *each) for paper in papers for each in PAPER_FIGURES.get(paper, {}).items())
+    for paper, where, one in asked:
+        outcome, found = outcomes.get(one.get("part", "")), list[Path]()
+        row = {"paper": paper, "figure": where, "file": "", "note": one.get("note", "")}
+        if outcome is not None and outcome.has_outputs:
+            found = sorted((outcome.planned.folder / "figures").glob(f"{one['figure']}.*"))
+        elif outcome is not None:
+            row["note"] = f"{outcome.state}: {outcome.message}"
+        for path in found:
+            name = f"{paper}_{where}".replace(" ", "_") + f"_{path.stem}" * ("*" in one["figure"]) + path.suffix
+            shutil.copyfile(path, folder / name)
+            rows.append({**row, "file": name})
+        rows += [] if found else [row]
+    write_csv(pd.DataFrame(rows), folder / "figures.csv")

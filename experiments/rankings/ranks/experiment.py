@@ -58,14 +58,16 @@ def _of_ranking(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
         found = regression(settings, study, scores, windows)
     else:
         found = _means(settings, scores, windows)
-    names = ["model", "text", "context_length", "window", "reference_token"]
+    names = ["model", "text", "context_length", "window", "position", "reference_token"]
     tokens = pd.DataFrame({name: study[name].to_numpy() for name in names})
     tokens = tokens.join(pd.DataFrame(compared.token_scores_by_name(scores.rank, scores.k, settings)))
+    tokens = tokens.sort_values(names[:5], kind="stable", ignore_index=True)
     curves, easy = compared.score_curves(scores.k, settings), compared.easy_tokens(tokens, ["average", "top_1"])
     separation = compared.separations(tokens, [*curves.columns[1:]], level=settings.level, power=settings.power)
     figures = {"separation": compared.separation_figure(separation)} if len(separation) else {}
     figures["score_curves"] = compared.curves_figure(curves)
     tables = {"windows": windows, "separation": separation, "easy_tokens": easy, "score_curves": curves}
+    tables["fitted_weights"] = compared.fitted_weights(windows)
     return replace(
         found,
         text="\n\n".join(filter(None, [found.text, compared.said_of_scores(separation)])),

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.optimize import nnls
 
 from shannon_game.estimators import rankings
 from shannon_game.estimators.documents.corpus import clustered_mean
@@ -25,9 +26,12 @@ from shannon_game.experiments.harness.marks import curve, label_below, light_gri
 from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis, styled
 from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
+from shannon_game.experiments.rankings.windows import SCORE_COLUMNS
 
 _CHARACTERS = (1, 2, 3, 4, 5, 7, 9)
 _WINDOW = ["text", "context_length", "window"]
+_PIECES = ("whole", "first", "later")
+"""Of a word: all of it in one token, its first token of several, a later one."""
 
 
 def token_scores_by_name(rank: NDArray[np.float64], k: int, settings: RanksSettings) -> dict[str, NDArray[np.float64]]:
@@ -74,24 +78,60 @@ def separations(tokens: pd.DataFrame, scores: list[str], *, level: float, power:
 
 
 def easy_tokens(tokens: pd.DataFrame, scores: list[str]) -> pd.DataFrame:
-    """Mean scores by a token's number of characters and by its class; standard errors are over windows."""
+    """Mean scores by a token's number of characters, its class and its piece of a word, at each length and at all.
+
+    Standard errors are over windows; ``context_length`` is missing where the row is of all lengths.
+    """
     shown = tokens["reference_token"].astype(str)
     length = np.maximum([len(text.strip()) for text in shown], 1)
     ends = np.array(_CHARACTERS)
     names = [*(f"{a}" if b == a + 1 else f"{a}-{b - 1}" for a, b in pairwise(ends)), f"{ends[-1]}+"]
     of_length = np.array(names, dtype=object)[np.searchsorted(ends, length, side="right") - 1]
     factors = {"characters": (of_length, names), "class": (shown.map(token_class).to_numpy(), list(TOKEN_CLASSES))}
+    factors["piece"] = (_pieces(tokens), list(_PIECES))
+    every = pd.concat([tokens, tokens.assign(at=tokens["context_length"])], ignore_index=True)
     rows = []
     for factor, (levels, order) in factors.items():
-        for level in order:
-            for model, own in tokens[levels == level].groupby("model", sort=True):
-                window = own.groupby(_WINDOW).ngroup().to_numpy()
-                for score in scores:
-                    mean = clustered_mean(own[score].to_numpy(dtype=float), window)
-                    row = {"factor": factor, "level": level, "model": model, "score": score}
-                    n_windows = len(np.unique(window))
-                    rows.append({**row, "n_tokens": len(own), "n_windows": n_windows, "mean": mean.mean, "se": mean.se})
-    return pd.DataFrame(rows)
+        known = every.assign(level=pd.Categorical([*levels, *levels], order)).dropna(subset="level")
+        for (level, model, at), own in known.groupby(["level", "model", "at"], observed=True, dropna=False):
+            window = own.groupby(_WINDOW).ngroup().to_numpy()
+            for score in scores:
+                mean = clustered_mean(own[score].to_numpy(dtype=float), window)
+                row = {"factor": factor, "level": level, "context_length": at, "model": model, "score": score}
+                n_windows = len(np.unique(window))
+                rows.append({**row, "n_tokens": len(own), "n_windows": n_windows, "mean": mean.mean, "se": mean.se})
+    return pd.DataFrame(rows).astype({"context_length": "Int64", "level": str})
+
+
+def _pieces(tokens: pd.DataFrame) -> NDArray[np.object_]:
+    """Name each token's piece of a word; None where it is of none, or a neighbour that decides stands outside."""
+    text = tokens["reference_token"].astype(str)
+    in_window = text.groupby([tokens[name] for name in ("model", *_WINDOW)], sort=False)
+    before, after = in_window.shift(1), in_window.shift(-1)
+    joined, goes_on = before.str[-1:].str.isalpha().eq(True), after.str[:1].str.isalpha().eq(True)
+    begins, ends = text.str[:1].str.isalpha(), text.str[-1:].str.isalpha()
+    starts = ends & (~begins | (before.notna() & ~joined))
+    cases = {"later": begins & joined, "first": starts & goes_on, "whole": starts & after.notna() & ~goes_on}
+    pieces = pd.Series(None, text.index, dtype=object)
+    for name, those in cases.items():
+        pieces[those] = name
+    return pieces.to_numpy()
+
+
+def fitted_weights(windows: pd.DataFrame) -> pd.DataFrame:
+    """Fit weights, none below 0, with which the scores of a window follow its mean log-probability.
+
+    They are fitted on every other window; correlations are over the rest, ``r_equal`` with equal weights.
+    """
+    scores = list(SCORE_COLUMNS[:4])
+    windows = windows[np.isfinite(windows["perplexity"])]
+    half = windows.groupby(["part", *_WINDOW]).ngroup() % 2 == 0
+    x, target = windows[scores], -np.log(windows["perplexity"])
+    weights = nnls(x[half] - x[half].mean(), target[half] - target[half].mean())[0] if half.any() else np.zeros(4)
+    weights /= weights.sum() or np.nan
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = {"r_fitted": (x @ weights)[~half].corr(target), "r_equal": x.mean(axis=1)[~half].corr(target)}
+    return pd.DataFrame({"score": scores, "weight": weights, **found})
 
 
 def said_of_scores(separation: pd.DataFrame) -> str:
@@ -151,20 +191,20 @@ def separation_figure(table: pd.DataFrame) -> Figure:
 
 @styled
 def easy_figure(easy: pd.DataFrame) -> Figure:
-    """Draw the share of first guesses that are right, by a token's length and class."""
-    shown = easy[easy["score"] == "top_1"]
+    """Draw the share of first guesses that are right, by a token's length, class and piece of a word."""
+    shown = easy[(easy["score"] == "top_1") & easy["context_length"].isna()]
     models = [str(name) for name in shown["model"].unique()]
     colours = player_colours(models)
-    fig = new_figure(7.2, 3.3)
-    panels = zip(fig.subplots(1, 2, sharey=True), shown.groupby("factor", sort=False), strict=True)
-    for axes, (factor, rows) in panels:
+    groups = list(shown.groupby("factor", sort=False))
+    fig = new_figure(3.1 * len(groups), 3.3)
+    for axes, (factor, rows) in zip(fig.subplots(1, len(groups), sharey=True, squeeze=False)[0], groups, strict=True):
         levels = list(dict.fromkeys(rows["level"]))
         for at, model in enumerate(models):
             own = rows[rows["model"] == model]
             x, se = own["level"].map(levels.index) + 0.12 * (at - (len(models) - 1) / 2), own["se"].fillna(0)
             bars(axes, x, own["mean"] - se, own["mean"], own["mean"] + se, color=colours[model], capsize=0)
         axes.set_xticks(range(len(levels)), levels, rotation=35 if factor == "class" else 0)
-        axes.set(xlabel=f"{factor} of the token", ylim=(-0.02, 1.02))
+        axes.set(xlabel="piece of a word" if factor == "piece" else f"{factor} of the token", ylim=(-0.02, 1.02))
         light_grid(axes, "y")
     fig.axes[0].set_ylabel("first guess right")
     named(fig, [mark(player_label(model), colours[model], "o") for model in models], 4)

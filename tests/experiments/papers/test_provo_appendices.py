@@ -17,6 +17,7 @@ from tests.experiments.studies.cloze import tiny_provo
 
 ORACLE = "Additional_Experiments/Appendix_A/uncertainty_results/cal_metrics_oracle.json"
 TOKENS = "Additional_Experiments/Appendix_D/uncertainty_results/cal_metrics_bpe.json"
+FOLD = "Additional_Experiments/Appendix_F/uncertainty_results/cal_metrics_improved_model{}_1_10.json"
 TRAINING = "TVD/GPT2_FT/fine_tuning/training_stats/training_stats_test_{}.json"
 
 
@@ -33,6 +34,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     errors = {"model_human": 0.14, "oracle_dis_1_human": 0.5, "oracle_dis_2_human": 0.4}
     distances = {f"tvd_{who}": [0.3] * 12 for who in errors}
     write(folder / TOKENS, {"ECE_human_maj_truth": errors, "TVD_per_instance": distances})
+    for number, name in enumerate(("", "_fine_tuned")):
+        values = {share: [0.6 + 0.1 * number - 0.3 * share] * 12 for share in (0, 1)}
+        write(folder / FOLD.format(name), {str(share): {"tvd_unbiased": its} for share, its in values.items()})
     for fold in ("11-20", "1-10"):
         epochs = [{"epoch": n, "Training Loss": 5.0 - n, "Valid. Loss": 4.0 - n} for n in (1, 2, 3)]
         write(folder / TRAINING.format(fold), epochs)
@@ -105,9 +109,12 @@ def test_losses_by_fold_and_epoch(root: Path) -> None:
 
 def test_figures_are_those_that_the_files_allow(root: Path, tmp_path: Path) -> None:
     figures = appendix_figures(provo(root=root))
-    assert list(figures) == ["oracles", "tokens", "training"]
+    assert list(figures) == ["oracles", "tokens", "folds", "training"]
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in figures["training"].axes]
     assert titles == ["passages 1-10 left out", "passages 11-20 left out"]
     shown = [text.get_text() for text in figures["tokens"].axes[0].get_legend().get_texts()]
     assert shown == ["GPT-2, mean 0.300", "half of the people, mean 0.300", "the other half, mean 0.300"]
+    # one fold of four: a density per player, each about its values
+    (axes,) = figures["folds"].axes
+    assert [round(float(line.get_xdata()[line.get_ydata().argmax()]), 1) for line in axes.lines] == [0.7, 0.6, 0.4]
     assert appendix_figures(provo(root=tiny_provo.write(tmp_path))) == {}

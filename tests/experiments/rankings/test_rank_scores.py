@@ -12,7 +12,7 @@ from shannon_game import rank_perplexity, ranks
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings import paired_separation
 from shannon_game.estimators.rankings.examples import ranking_study
-from shannon_game.experiments.rankings.ranks.scores import easy_tokens
+from shannon_game.experiments.rankings.ranks.scores import easy_tokens, fitted_weights
 
 
 def test_pairs_are_compared_on_their_windows() -> None:
@@ -43,8 +43,14 @@ def test_tokens_stand_in_the_class_of_their_length() -> None:
             "top_1": [1.0, 0.0, 0.0, 1.0],
         }
     )
-    found = easy_tokens(tokens, ["top_1"]).set_index(["factor", "level"])
+    found = easy_tokens(tokens, ["top_1"])
+    # one length: its rows are those of all lengths
+    of_length = found[found["context_length"].notna()].drop(columns="context_length").reset_index(drop=True)
+    found = found[found["context_length"].isna()]
+    pd.testing.assert_frame_equal(of_length, found.drop(columns="context_length").reset_index(drop=True))
+    found = found.set_index(["factor", "level"])
     assert found["n_tokens"].to_dict() == {
+        ("piece", "whole"): 2,
         ("characters", "1"): 2,
         ("characters", "3"): 1,
         ("characters", "9+"): 1,
@@ -57,6 +63,29 @@ def test_tokens_stand_in_the_class_of_their_length() -> None:
     assert ones["mean"] == 0.5
     assert ones["se"] == pytest.approx(np.sqrt(2 / 1 * 0.5) / 2)
     assert np.isnan(found.loc[("characters", "3"), "se"])
+
+
+def test_pieces_of_words_are_told_by_their_neighbours() -> None:
+    texts = [" the", " eleph", "ant", "s", ".", " Mc", "Donald", " end", "-", "ed", ' "', "Yes", '"', " cut"]
+    tokens = pd.DataFrame({"model": "m", "text": "t", "context_length": 8, "window": "w", "reference_token": texts})
+    found = easy_tokens(tokens.assign(top_1=1.0), ["top_1"]).query("factor == 'piece' and context_length.isna()")
+    # the last token's piece is not known, nor does a hyphen join
+    assert found.set_index("level")["n_tokens"].to_dict() == {"whole": 4, "first": 2, "later": 3}
+
+
+def test_weights_follow_the_log_probability() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random((60, 4))
+    columns = ["linear", "reciprocal", "exponential_01", "exponential_03"]
+    windows = pd.DataFrame(scores, columns=columns).assign(part="main", text="t", context_length=8)
+    windows = windows.assign(window=np.arange(60).astype(str), perplexity=np.exp(3 - 2 * scores[:, 1] - scores[:, 3]))
+    found = fitted_weights(windows)
+    # without noise the fit is exact
+    np.testing.assert_allclose(found["weight"], [0, 2 / 3, 0, 1 / 3], atol=1e-9)
+    assert found["r_fitted"].iloc[0] == pytest.approx(1)
+    assert found["r_equal"].iloc[0] < 1
+    # too few windows to fit: nothing is made up
+    assert fitted_weights(windows.head(1)).drop(columns="score").isna().all(axis=None)
 
 
 def test_the_average_has_the_weights_that_are_given() -> None:
@@ -74,7 +103,7 @@ def test_the_average_has_the_weights_that_are_given() -> None:
 
 def test_longer_tokens_are_harder_in_the_public_files(rank_perplexity_root: Path) -> None:
     found = ranks(rank_perplexity(root=rank_perplexity_root), posterior=False)
-    shown = found.tables["easy_tokens"].query("factor == 'characters' and score == 'top_1'")
+    shown = found.tables["easy_tokens"].query("factor == 'characters' and score == 'top_1' and context_length.isna()")
     mean = shown.pivot_table(index="level", columns="model", values="mean")
     assert (mean.loc["9+"] < mean.loc["3"]).all()
     # a first guess separates every pair of the four models worst
