@@ -1,7 +1,8 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
 from . import api, bets, cloze, comparison, guesses, lm, posterior, rankings, store
-from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_matrix, fit_participants
+from .comparison.anchors import ANCHORS, Anchor
+from .comparison.participant_fit import ParticipantFit, design_matrix, fit_participants
 from .comparison.participant_posterior import whole_posterior
 from .examples import stand_in_posterior
 from .posterior.convergence import Convergence, check_convergence

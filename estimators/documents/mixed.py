@@ -198,12 +198,7 @@ class _Design:
 
     @classmethod
     def of(
-        cls,
-        values: ArrayLike,
-        columns: Mapping[str, ArrayLike],
-        reader: ArrayLike,
-        word: ArrayLike,
-        slope: str | None,
+        cls, values: ArrayLike, columns: Mapping[str, ArrayLike], reader: ArrayLike, word: ArrayLike, slope: str | None
     ) -> _Design:
         y = answer_numbers(values, "values")
         own = design_matrix(y, columns)[0][:, 1:]

@@ -9,15 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from shannon_game.inference.api.calls import (
-    Call,
-    WrongAnswerError,
-    choice_of,
-    listed,
-    logprob_of,
-    readable,
-    token_of,
-)
+from shannon_game.inference.api.calls import Call, WrongAnswerError, choice_of, listed, logprob_of, readable, token_of
 
 # of a character, and of what stands in a token for a part of one
 _MOST_BYTES = 4

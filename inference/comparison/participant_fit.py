@@ -1,19 +1,4 @@
-r"""Fit the participant model, and say where the scale of the belief comes from.
-
-``answers``: free answers are draws of the belief, so that k0, the typical slope of reports on its log-odds, is a
-parameter like the others.
-
-``assumed``: k0 is a number somebody believes in; 1 says that reports are right on average in log-odds, as the estimator
-of equation 5 does.
-
-``outcomes`` (a *cut* posterior): which of the tokens came from the text is known, and so is the generator of the
-others, so that these labels fix the temperature that makes the shared, de-noised belief fit them
-(:func:`~shannon_game.inference.comparison.participant_gap.outcome_temperature`). They may not be added to the
-likelihood of the reports, which is given which token is the target already. A first fit at an assumed k0 finds about
-which scale is meant; the fit proper is made at that scale; every draw of it then gets its own temperature, with
-Bayesian-bootstrap weights over items. What comes out is the loss of the shared belief at the temperature that best fits
-which tokens were true, and the loss of that belief itself if people are calibrated in log-loss.
-"""
+"""Fit the participant model, its scale at an anchor, and judge the fit."""
 
 from __future__ import annotations
 
@@ -33,8 +18,8 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.content import UnsureError, content_digest
 from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.comparison.anchors import SCALES, Anchor
 from shannon_game.inference.comparison.participant_gap import (
-    OBJECTIVES,
     SharedBelief,
     loss_gap,
     outcome_temperature,
@@ -57,8 +42,6 @@ from shannon_game.models.comparison.participants import (
 )
 from shannon_game.models.comparison.reports import ReportLikelihood
 
-ANCHORS = ("answers", "outcomes", "assumed")
-"""Where the scale of the belief comes from."""
 PYMC = "pymc"
 """What compiles the log-density of this model, which no other package can."""
 CHECKED = ("gap", "k0")
@@ -116,7 +99,6 @@ DESCRIPTIONS = {
 
 OUTCOME_ITEMS = 60
 """Items with a comparison that outcomes need to fix the scale; in studies of 20 only 8 of 15 intervals held."""
-_SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
 _FIRST_DRAWS = 40
@@ -125,33 +107,6 @@ _SPARE = 1.2
 """By how much more effective draws are aimed at than a check wants, of which their estimates are a tenth off."""
 _APART = 1.5
 """R-hat of chains that are in different places, where more draws would not help."""
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """Where the scale comes from.
-
-    Attributes
-    ----------
-    name : str
-        One of :data:`ANCHORS`.
-    k0 : float
-        Typical slope of the reports, for ``assumed``; for ``outcomes`` the scale of the first fit.
-    objective : str
-        For ``outcomes``; one of :data:`~shannon_game.inference.comparison.participant_gap.OBJECTIVES`.
-    """
-
-    name: str = "outcomes"
-    k0: float = 1.0
-    objective: str = "rank"
-
-    def __post_init__(self) -> None:
-        if self.name not in ANCHORS:
-            raise unknown_choice("anchor", self.name, ANCHORS)
-        if self.objective not in OBJECTIVES:
-            raise unknown_choice("objective of the outcome anchor", self.objective, OBJECTIVES)
-        if not (np.isfinite(self.k0) and _SCALES[0] <= self.k0 <= _SCALES[1]):
-            raise InputError(f"is {self.k0}, should be from {_SCALES[0]} to {_SCALES[1]}", source="anchor", field="k0")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -332,13 +287,13 @@ def fit_participants(
     p = priors or ParticipantPriors()
     anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
     rng = np.random.default_rng(seed)
-    scale = None if anchor.name == "answers" or data.is_player else anchor.k0
+    scale = anchor.k0 if anchor.kind.fixes_k0 and not data.is_player else None
     compiled = compiled_for(data, p, scale, covariates=covariates, report=report, law=law)
-    if anchor.name == "outcomes" and scale is not None:
+    if anchor.kind.of_outcomes and scale is not None:
         for _ in range(_ROUNDS):
             belief = compiled.at(scale).belief(_FIRST_DRAWS, rng)
             step = float(np.median(outcome_temperature(belief, np.ones(data.item.size), objective=anchor.objective)))
-            scale = float(np.clip(scale / step, *_SCALES))
+            scale = float(np.clip(scale / step, *SCALES))
             # at a scale that is off by so much the priors, meant for the right one, hardly distort the temperature
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
@@ -372,7 +327,7 @@ def tail_scales(data: ParticipantData, rng: np.random.Generator, n: int, *, shar
 def judged_by_outcomes(fit: ParticipantFit) -> ParticipantFit:
     """Let a fit fail its check whose scale rests on the outcomes of too few items."""
     n_compared = np.unique(fit.data.row_item).size
-    if fit.anchor.name != "outcomes" or n_compared >= OUTCOME_ITEMS:
+    if not fit.anchor.kind.of_outcomes or n_compared >= OUTCOME_ITEMS:
         return fit
     problem = (
         f"outcomes of {n_compared} items do not fix the scale of reports, at least {OUTCOME_ITEMS} are wanted; "
@@ -395,10 +350,7 @@ def _judged(
 ) -> ParticipantFit:
     """What follows from draws of the posterior, and whether they can be believed."""
     data = compiled.data
-    temperature = np.ones(belief.n_draws)
-    if anchor.name == "outcomes" and not data.is_player:
-        weight = rng.exponential(size=belief.target.shape)
-        temperature = outcome_temperature(belief, weight, objective=anchor.objective)
+    temperature = np.ones(belief.n_draws) if data.is_player else anchor.temperature(belief, rng)
     posterior, stats = group(idata, "posterior"), group(idata, "sample_stats")
     item_gap = loss_gap(belief, temperature)
     mean = item_gap.mean(axis=1).reshape(posterior.sizes["chain"], posterior.sizes["draw"])

@@ -14,7 +14,7 @@ from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_fit import ParticipantFit, tail_scales
-from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
+from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.posterior.arviz_adapter import from_groups, group
 from shannon_game.inference.posterior.gaussian import Gaussian, fit_gaussian, nearby_mode
 from shannon_game.models.comparison.participant_data import ParticipantData, with_rows
@@ -98,13 +98,9 @@ class _Nearby:
 
     def gap(self, gaussian: Gaussian) -> FloatArray:
         """Draws around the mode of a Gaussian."""
-        rng, anchor = np.random.default_rng(self.seed), self.fit.anchor
+        rng = np.random.default_rng(self.seed)
         belief = self.fit.compiled.belief(self.n, rng, gaussian)
-        temperature = np.ones(self.n)
-        if anchor.name == "outcomes":
-            weight = rng.exponential(size=belief.target.shape)
-            temperature = outcome_temperature(belief, weight, objective=anchor.objective)
-        found: FloatArray = loss_gap(belief, temperature).mean(axis=1) + self._off
+        found: FloatArray = loss_gap(belief, self.fit.anchor.temperature(belief, rng)).mean(axis=1) + self._off
         return found
 
 

@@ -97,12 +97,7 @@ def stored_accuracy_draws(accuracy: float, n: int, *, n_draws: int, rng: np.rand
 
 
 def model_guesses(
-    study: xr.Dataset,
-    model: str,
-    *,
-    n_draws: int,
-    rng: np.random.Generator,
-    responses: ArrayLike | None = None,
+    study: xr.Dataset, model: str, *, n_draws: int, rng: np.random.Generator, responses: ArrayLike | None = None
 ) -> ModelGuesses:
     """Accuracy of a language model on guesses of people (`responses`), from ``model_hit`` of a guess study."""
     names = study["model"].to_numpy().tolist() if "model_hit" in study else []

@@ -65,11 +65,7 @@ class OperationKey:
 
 
 def operation_key(
-    name: str,
-    *,
-    model: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-    compute: Callable[..., Any] | None = None,
+    name: str, *, model: Mapping[str, Any], parameters: Mapping[str, Any], compute: Callable[..., Any] | None = None
 ) -> OperationKey:
     """Build the key of an operation from everything that decides its results, apart from the context."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):

@@ -19,11 +19,7 @@ COEFFICIENT_PRIORS: tuple[str, ...] = get_args(CoefficientPrior)
 
 
 def ard_model(
-    data: ArdData,
-    *,
-    prior: CoefficientPrior | str = "ard",
-    likelihood: str = "beta",
-    priors: ArdPriors | None = None,
+    data: ArdData, *, prior: CoefficientPrior | str = "ard", likelihood: str = "beta", priors: ArdPriors | None = None
 ) -> pm.Model:
     r"""Build the regression; docs/mathematics/cloze.md has its equations.
 

@@ -147,11 +147,7 @@ def people_of(k0: float) -> ParticipantPopulation:
 
 
 def simulated(
-    found: dict[str, Array],
-    belief: str,
-    k0: float,
-    study: int,
-    scale: str = "slider",
+    found: dict[str, Array], belief: str, k0: float, study: int, scale: str = "slider"
 ) -> tuple[xr.Dataset, Truth]:
     """A study with free answers, and its truth: gaps of the shared belief, of people one by one, and k0."""
     rng = _rng(study, 3, BELIEFS.index(belief), round(1000 * k0))
@@ -170,11 +166,7 @@ def simulated(
     g, shared = made["target_logprob"].to_numpy()[0], made["human_target_logprob"].to_numpy()
     loss = made["human_mean_loss_nats"].to_numpy() if "human_mean_loss_nats" in made else -shared
     slope = made["true_slope"].to_numpy()[~made["true_bot"].to_numpy()]
-    truth = {
-        **_gaps(g, shared),
-        "people_gap_nats": float((g + loss).mean()),
-        "k0": float(np.exp(np.log(slope).mean())),
-    }
+    truth = {**_gaps(g, shared), "people_gap_nats": float((g + loss).mean()), "k0": float(np.exp(np.log(slope).mean()))}
     return made, truth
 
 

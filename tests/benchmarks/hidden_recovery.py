@@ -30,7 +30,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.inference.comparison.participant_fit import Anchor, Compiled, ParticipantFit, fit_participants
+from shannon_game.inference.comparison.anchors import Anchor
+from shannon_game.inference.comparison.participant_fit import Compiled, ParticipantFit, fit_participants
 from shannon_game.inference.comparison.participant_gap import SharedBelief
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.participant_data import participant_data
@@ -85,13 +86,7 @@ def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, g
 
 
 def of_gaussian(
-    compiled: Compiled,
-    rng: np.random.Generator,
-    earlier: Any = None,
-    *,
-    draws: int,
-    chains: int,
-    **_: Any,
+    compiled: Compiled, rng: np.random.Generator, earlier: Any = None, *, draws: int, chains: int, **_: Any
 ) -> tuple[Any, SharedBelief]:
     """Draws of the Gaussian around the mode, instead of trajectories."""
     points = compiled.gaussian.points(chains * draws, rng)

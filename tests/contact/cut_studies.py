@@ -75,7 +75,7 @@ _OWNED = {"entry_model", "sample_entry", "sample_source", "bet_response"}
 """What points to what was cut goes with it."""
 _LABELLED = ("item", "model", "source", "document")
 OPERATIONS = [
-    *["transpose", "order", "cut", "again", "drop", "extra", "type", "stack", "scalar", "unset", "netcdf", "rename"],
+    *["transpose", "order", "cut", "again", "drop", "extra", "type", "stack", "scalar", "unset", "netcdf", "rename"]
 ]
 
 

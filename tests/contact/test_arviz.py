@@ -29,7 +29,7 @@ NEW = int(az.__version__.split(".")[0]) >= 1
 def fit() -> ParticipantFit:
     people = ParticipantPopulation(slope_median=0.6)
     study = believers(14, vocabulary=60, n_draws=6, n_answers=8, n_participants=12, people=people)
-    fit = inference.fit_participants(models.participant_data(study, "slider"), draws=60)
+    fit = inference.fit_participants(models.participant_data(study, "slider"), draws=30, tune=10)
     inference.whole_posterior(fit, n_prior=40)
     return fit
 

@@ -74,11 +74,7 @@ def test_blimp_is_read_as_it_is_and_scored_as_a_plain_script_does(folder: Path, 
 
 def test_continuations_are_scored_after_their_prefix_and_ties_are_half(folder: Path, tmp_path: Path) -> None:
     frame = pd.DataFrame(
-        {
-            "before": ["The readers", "They walked and"],
-            "good": ["write.", "talked."],
-            "bad": ["writes.", "talked. "],
-        }
+        {"before": ["The readers", "They walked and"], "good": ["write.", "talked."], "bad": ["writes.", "talked. "]}
     )
     with pytest.raises(InputError, match=r"good.*is missing"):
         pair_study(frame.rename(columns={"good": "better"}))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from hydra import compose, initialize_config_module
@@ -64,10 +68,26 @@ def command(*arguments: str, patch: str = "") -> list[str]:
     return [sys.executable, *(start or ["-m", "experiments.run"]), *arguments]
 
 
+@cache
+def _forks() -> subprocess.Popen[str]:
+    """The process that is forked for every ``run``; it ends with this one."""
+    start = [sys.executable, str(Path(__file__).with_name("forked.py"))]
+    forks = subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True)
+    atexit.register(forks.communicate)
+    return forks
+
+
 def run(folder: Path, *arguments: str, patch: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments, patch=patch), cwd=folder, env=environment(), capture_output=True, text=True, check=False
-    )
+    # for the tiers of tests: this too starts Python
+    sys.audit("subprocess.Popen", sys.executable, arguments, str(folder), None)
+    forks = _forks()
+    assert forks.stdin is not None
+    assert forks.stdout is not None
+    with tempfile.NamedTemporaryFile("r+") as out, tempfile.NamedTemporaryFile("r+") as err:
+        asked = {"folder": str(folder), "arguments": arguments, "patch": patch, "environment": environment()}
+        print(json.dumps(asked | {"stdout": out.name, "stderr": err.name}), file=forks.stdin, flush=True)
+        code = int(forks.stdout.readline())
+        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
 
 
 def break_experiment(condition: str, what: str) -> str:

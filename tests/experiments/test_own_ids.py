@@ -8,11 +8,7 @@ import pytest
 import xarray as xr
 
 from shannon_game import cloze_study, comparison_study, perplexity, tvd
-from shannon_game.estimators.comparison import (
-    SimulationSettings,
-    estimate_perplexity,
-    simulate_comparison_study,
-)
+from shannon_game.estimators.comparison import SimulationSettings, estimate_perplexity, simulate_comparison_study
 from shannon_game.estimators.layout import item_labels
 from tests.experiments.studies.comparison.test_table import tables
 

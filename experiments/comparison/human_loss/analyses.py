@@ -13,7 +13,7 @@ from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison.estimates import XLABEL, EstimateRow
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.bayes import ConvergenceRow
-from shannon_game.inference.comparison.participant_fit import Anchor
+from shannon_game.inference.comparison.anchors import Anchor
 from shannon_game.models.comparison.participant_data import ParticipantData
 
 KIND = "kind"

@@ -32,6 +32,7 @@ from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants, whole_posterior
+from shannon_game.inference.comparison.anchors import KINDS, AnchorName
 from shannon_game.inference.comparison.participant_checks import alarms, check_camps
 from shannon_game.inference.comparison.participant_fit import REPORTED
 from shannon_game.inference.comparison.participant_sensitivity import unusual_participants, without_shared_bias
@@ -63,7 +64,7 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
     """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,
     divergent, bfmi)."""
-    anchor: Literal["answers", "outcomes", "assumed"] | None = None
+    anchor: AnchorName | None = None
     """Where the scale of people's belief comes from: their free answers, which token was true, or an assumption; null
     takes the free answers of a study that has them, else the outcomes."""
     k0: Annotated[float, Field(ge=0.05, le=20)] = 1.0
@@ -217,16 +218,15 @@ def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
 
 def _anchors(settings: HumanLossSettings, has_answers: bool) -> list[Anchor]:
     """The one asked for, and another to compare: the outcomes with an assumption, or with free answers."""
-    if settings.anchor == "answers" and not has_answers:
+    name = settings.anchor or ("answers" if has_answers else "outcomes")
+    kind = KINDS[name]
+    if not (kind.fixes_k0 or has_answers):
         problem = f"is 'answers', but nobody answered freely in this study; should be outcomes, assumed or {word(None)}"
         raise InputError(problem, field="anchor")
-    assumed = Anchor("assumed", k0=float(settings.k0))
-    answers, outcomes = Anchor("answers"), Anchor("outcomes", objective=settings.objective)
-    if settings.anchor == "assumed":
-        return [assumed]
-    if settings.anchor == "outcomes" or not has_answers:
-        return [outcomes, answers if has_answers else assumed]
-    return [answers]
+    if not kind.of_outcomes:
+        return [Anchor(name, k0=settings.k0)]
+    other = Anchor("answers") if has_answers else Anchor("assumed", k0=settings.k0)
+    return [Anchor(name, objective=settings.objective), other]
 
 
 def _covariates(study: xr.Dataset, formula: str | None) -> pd.DataFrame | None:

@@ -24,6 +24,7 @@ from shannon_game.experiments.harness.figures import (
 from shannon_game.experiments.harness.marks import arms, curve, number_ticks
 from shannon_game.experiments.harness.plots import forest_figure, styled, without_y
 from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.inference.comparison.anchors import KINDS
 
 _LEFT_OUT, _TRUTH, _PRIORS, _ONE = "#939393", "#CC3311", "#CC79A7", "#0072B2"
 _POINTS = ("#000000", "#AA4499", "#0072B2", "#117733")
@@ -58,8 +59,7 @@ def people_label(row: Any) -> str:
     who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
     who = f"humans, {row.analysis}" if row.kind in (Analysis.CAMP, Analysis.POOLED) else who
     who += ", no shared bias" if row.kind is Analysis.NO_SHARED_BIAS else ""
-    assumed = f"report slope {row.k0_median:g} assumed"
-    how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)
+    how = KINDS[row.anchor].label.format(row.k0_median)
     return f"{who}, {how}" + (f", top-1 rate near {row.top1_rate_given:g}" if row.top1_rate_given > 0 else "")
 
 

@@ -24,8 +24,9 @@ from shannon_game.experiments.comparison.human_loss.analyses import Analysis, Ca
 from shannon_game.experiments.harness.bayes import convergence_columns, timed
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names
-from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, judged_by_outcomes, top1_weights
-from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
+from shannon_game.inference.comparison.anchors import Anchor
+from shannon_game.inference.comparison.participant_fit import ParticipantFit, judged_by_outcomes, top1_weights
+from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.comparison.participant_sensitivity import (
     leave_one_out,
     pooled_gap,
@@ -80,7 +81,7 @@ class LossRows:
             fit = self.fits[everyone.name]
             if camps := [self.fits[case.name] for case in cases if case.analysis is Analysis.CAMP]:
                 yield self._pooled(everyone, camps)
-            if fit.anchor.name == "answers":
+            if not fit.anchor.kind.fixes_k0:
                 yield self._at_outcomes(everyone, fit, rows[everyone.name].cells)
             if (rate := self.settings.top1.rate) is not None:
                 shown = [case for case in cases if case.analysis in _SHOWN]
@@ -165,14 +166,13 @@ class LossRows:
 
     def _at_outcomes(self, everyone: Case, fit: ParticipantFit, cells: dict[str, Any]) -> LossRow:
         """Put everyone's belief at the temperature at which it fits the outcomes best, and compare the two."""
-        weight = rng_for(self.settings.seed, "outcomes").exponential(size=fit.item_gap_nats.shape)
-        temperature = outcome_temperature(fit.belief, weight, objective=self.settings.objective)
+        anchor = Anchor("outcomes", objective=self.settings.objective)
+        temperature = anchor.temperature(fit.belief, rng_for(self.settings.seed, "outcomes"))
         gap = loss_gap(fit.belief, temperature)
-        anchor = Anchor("outcomes")
         case = replace(everyone, analysis=Analysis.OUTCOMES, anchor=anchor)
         fit = replace(fit, anchor=anchor, temperature=temperature, item_gap_nats=gap)
         fit = judged_by_outcomes(fit)
-        return self._of_fit(fit, case, cells | {"analysis": case.label, "anchor": "outcomes", "alarms": ""})
+        return self._of_fit(fit, case, cells | {"analysis": case.label, "anchor": anchor.name, "alarms": ""})
 
     def _near_top1(self, case: Case, cells: dict[str, Any], rate: float) -> LossRow:
         """Draw from the draws of a fit by how near their top-1 rate is to the measured one."""

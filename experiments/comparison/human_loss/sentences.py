@@ -13,12 +13,8 @@ from shannon_game.experiments.comparison.human_loss.analyses import FITTED, KIND
 from shannon_game.experiments.comparison.human_loss.figures import exact_gaps
 from shannon_game.experiments.harness.figures import finite_range, player_label
 from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.inference.comparison.anchors import KINDS
 
-_SCALE = {
-    "answers": "free answers as draws of that belief",
-    "outcomes": "the assumption that the shared belief is calibrated, as which token was true fixes its scale",
-    "assumed": "an assumed scale of reports",
-}
 _BIAS = (
     "No check can see a bias toward the target that everybody shares: 0.1 nats of it move the gap by about 0.1 nats."
 )
@@ -100,8 +96,9 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     outcomes = rows_of(people[people[KIND] == Analysis.OUTCOMES])
     measured = f"; measured was {dataset.attrs['top1_rate']:.1%}" if "top1_rate" in dataset.attrs else ""
     said = [
-        f"It rests on {_SCALE[main.anchor]}, and on the model's form for the {_ends(main, 'tail_share', '.0%', '')} of "
-        f"the belief on tokens never drawn. Its gap of {_ends(main, 'gap')} nats is "
+        f"It rests on {KINDS[main.anchor].rests_on}, and on the model's form for the "
+        f"{_ends(main, 'tail_share', '.0%', '')} of the belief on tokens never drawn. "
+        f"Its gap of {_ends(main, 'gap')} nats is "
         f"{', '.join(_beside(people.iloc[0], name, gap) for name, gap in exact_gaps(dataset).items())}.",
         *(
             f"At the temperature at which it fits the outcomes best its gap is {_ends(row, 'gap')} nats{_failed(row)}."

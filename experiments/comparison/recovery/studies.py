@@ -21,7 +21,8 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.comparison.study import same_token
 from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.layout import response_positions
-from shannon_game.inference.comparison.participant_fit import Anchor, fit_participants
+from shannon_game.inference.comparison.anchors import Anchor
+from shannon_game.inference.comparison.participant_fit import fit_participants
 from shannon_game.inference.posterior.replicates import Row, Task
 from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
 

@@ -36,12 +36,7 @@ from shannon_game.experiments.comparison.text_players.compared import (
     same_pairs,
 )
 from shannon_game.experiments.comparison.text_players.figures import said_figure
-from shannon_game.experiments.comparison.text_players.pairs import (
-    VERBALISED,
-    Pairs,
-    TextPlayersSettings,
-    asked_pairs,
-)
+from shannon_game.experiments.comparison.text_players.pairs import VERBALISED, Pairs, TextPlayersSettings, asked_pairs
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.plots import declared_forest

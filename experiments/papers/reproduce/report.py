@@ -28,14 +28,7 @@ from shannon_game.experiments.papers.published_study import (
     WITHIN_TOLERANCE,
     decimals,
 )
-from shannon_game.experiments.papers.reproduce.parts import (
-    ADDED,
-    DISPLAYS,
-    PAPER_NOTES,
-    PAPERS,
-    PARTS,
-    Display,
-)
+from shannon_game.experiments.papers.reproduce.parts import ADDED, DISPLAYS, PAPER_NOTES, PAPERS, PARTS, Display
 from shannon_game.experiments.papers.reproduce.run import Outcome
 
 # a longer table of values is folded, and what is not reproduced stands before it

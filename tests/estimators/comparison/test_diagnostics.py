@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.comparison import diagnose_weights, group_terms
-from shannon_game.estimators.comparison.diagnostics import (
-    pareto_khat,
-    smooth_tail,
-    verdict,
-)
+from shannon_game.estimators.comparison.diagnostics import pareto_khat, smooth_tail, verdict
 
 
 @pytest.mark.parametrize("seed", range(5))

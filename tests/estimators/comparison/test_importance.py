@@ -22,11 +22,7 @@ from shannon_game.estimators.comparison.importance import balanced_logprob, draw
 from shannon_game.estimators.comparison.log_means import plain_log_mean
 from shannon_game.estimators.comparison.terms import log_terms, response_pairs
 from shannon_game.estimators.errors import InputError
-from tests.estimators.comparison.comparison_studies import (
-    answered_study,
-    small_study,
-    study_with_answers,
-)
+from tests.estimators.comparison.comparison_studies import answered_study, small_study, study_with_answers
 from tests.oracles.bridge import balanced_mean
 
 G = np.array([0.5, 0.3, 0.15, 0.05])

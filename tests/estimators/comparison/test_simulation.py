@@ -15,10 +15,7 @@ from shannon_game.estimators.comparison.simulation.participants import (
     draw_participants,
     simulate_reports,
 )
-from shannon_game.estimators.comparison.simulation.settings import (
-    ParticipantPopulation,
-    SimulationSettings,
-)
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
 
 if TYPE_CHECKING:

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import validate_guess_study
-from shannon_game.estimators.guesses.study import (
-    guess_contexts,
-    is_word_position,
-    prior_guesses,
-    with_model_answers,
-)
+from shannon_game.estimators.guesses.study import guess_contexts, is_word_position, prior_guesses, with_model_answers
 from tests.estimators.guesses.guess_studies import guess_study
 
 

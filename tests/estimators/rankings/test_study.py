@@ -6,11 +6,7 @@ import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.scores import average_score
-from shannon_game.estimators.rankings.study import (
-    conditioned_on_other_text,
-    score_study,
-    validate_ranking_study,
-)
+from shannon_game.estimators.rankings.study import conditioned_on_other_text, score_study, validate_ranking_study
 
 
 def study(**changes) -> xr.Dataset:

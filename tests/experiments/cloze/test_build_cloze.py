@@ -14,12 +14,7 @@ from shannon_game.estimators.cloze.study import entry_positions
 from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.build_cloze import experiment as module
-from shannon_game.experiments.cloze.build_cloze.players import (
-    BuiltContexts,
-    BuiltWord,
-    exact_player,
-    take_contexts,
-)
+from shannon_game.experiments.cloze.build_cloze.players import BuiltContexts, BuiltWord, exact_player, take_contexts
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.cloze.simulated import cloze_simulated
 from shannon_game.inference.lm.language_model import encode

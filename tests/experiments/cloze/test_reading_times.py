@@ -213,11 +213,7 @@ def test_single_sentence_norms_need_settings_alone(tmp_path: Path) -> None:
     [
         (None, {}, "is needed: times=.*, with text_id, word_num, time"),
         ({"text_id": ["1"], "word_num": [2], "ms": [200]}, {}, "columns={'time': 'NAME'}"),
-        (
-            {"text_id": ["x"], "word_num": [2], "time": [200]},
-            {},
-            "has no time of a word of the study, such as text 1",
-        ),
+        ({"text_id": ["x"], "word_num": [2], "time": [200]}, {}, "has no time of a word of the study, such as text 1"),
         ({"text_id": ["1"], "word_num": [2], "time": [-3]}, {}, "time: is '-3' in line 2, should be above 0"),
         ({"text_id": ["1"], "word_num": [3], "time": [200]}, {}, "has 1 times of words with a surprisal of people"),
         ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is None, and so is columns.word"),

@@ -270,11 +270,7 @@ def test_the_public_layout_reads_back_as_the_same_study(played: Played, tmp_path
     ours = collected_study(url=played.url)
     last = ours.sizes["item"] - 1
     theirs = lm_game(
-        root=tmp_path,
-        sets={"answered": (0, last)},
-        reference=(0, last),
-        participants="all",
-        repeats="keep",
+        root=tmp_path, sets={"answered": (0, last)}, reference=(0, last), participants="all", repeats="keep"
     )
     for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob", "participant"):
         np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())

@@ -72,9 +72,7 @@ def test_nobody_begins_who_has_not_understood_the_rules(database: Database, game
             assert set(tidy_answers(transaction, game, study_ids=[1])["rules_tries"]) == {4}
 
 
-def test_who_fails_the_rules_so_often_is_sent_back_in_the_first_part_alone(
-    database: Database,
-) -> None:
+def test_who_fails_the_rules_so_often_is_sent_back_in_the_first_part_alone(database: Database) -> None:
     recruiter = RecruiterSettings(screened_url="https://example.org/out?id={PROLIFIC_PID}")
     blocks = tuple(BlockSettings(game=game, n_questions=1, training_rounds=0) for game in ("cloze", "bets"))
     made = site(database, blocks=blocks, comprehension_tries=2, recruiter=recruiter, n_sessions=1)
@@ -272,10 +270,7 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
         ({"lists": {"A": ("no_book.txt",)}}, "lists.A: names 'no_book.txt', which is no item or document"),
         ({"screen_out_after": 3, "n_questions": 40, "attention_share": 0.05}, "3, and a visit has 2 attention checks"),
         ({"arms": ({"name": "a"}, {"name": "a"})}, r"arms: are named \['a', 'a'\]"),
-        (
-            {"arms": ({"name": "a", "order": ("cloze",)},)},
-            r"arms\.a\.order: is \['cloze'\], should name each",
-        ),
+        ({"arms": ({"name": "a", "order": ("cloze",)},)}, r"arms\.a\.order: is \['cloze'\], should name each"),
     ],
 )
 def test_a_plan_whose_arms_do_not_fit_is_refused(database: Database, given: dict[str, Any], message: str) -> None:

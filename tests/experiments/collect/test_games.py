@@ -134,12 +134,7 @@ def test_the_best_bet_is_the_belief() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "key"),
-    [
-        ("", "error.no_word"),
-        ("a b", "error.one_word"),
-        ("x" * 61, "error.long_word"),
-    ],
+    ("word", "key"), [("", "error.no_word"), ("a b", "error.one_word"), ("x" * 61, "error.long_word")]
 )
 def test_guesses_that_are_none_are_refused(word: str, key: str) -> None:
     with pytest.raises(FormError) as caught:

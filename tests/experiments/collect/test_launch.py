@@ -40,10 +40,7 @@ def study() -> xr.Dataset:
     [
         ({"n_questions": 30}, r"n_questions: is 30, and 'collect_demo' was launched with 4; give what it"),
         ({"pay": {"base": 3.0}}, r"pay\.base: is 3\.0, .* was launched with 0\.0"),
-        (
-            {"n_questions": 9, "feedback": False},
-            r"is 9, .*; feedback is false, was null; .*collection='NAME'",
-        ),
+        ({"n_questions": 9, "feedback": False}, r"is 9, .*; feedback is false, was null; .*collection='NAME'"),
     ],
 )
 def test_a_restart_that_changes_the_study_is_refused_and_nobody_is_locked_out(

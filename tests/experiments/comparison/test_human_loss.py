@@ -28,7 +28,7 @@ from shannon_game.inference.posterior.storage import load_posterior
 from shannon_game.models.comparison.participant_data import ParticipantData
 from tests.experiments.command import TINY, config, prepared, run_experiment
 
-FEW: dict[str, Any] = {"sampler": {"draws": 10, "tune": 5}}
+FEW: dict[str, Any] = {"sampler": {"draws": 10, "tune": 5, "chains": 2}}
 """Draws that miss their check, so that more are made, up to four times as many."""
 ANY: dict[str, Any] = {"gate": {"r_hat": 99, "ess_bulk": 1, "ess_tail": 1, "divergent": 999, "bfmi": 0.001}}
 """A check that any draws pass, so that no more are made."""

@@ -59,14 +59,14 @@ def test_command_and_notebook_give_the_same_numbers(vary: str, tmp_path: Path) -
         assert json.loads(dataset.attrs["config"])["experiment"]["name"].startswith("perplexity")
 
 
-@pytest.mark.parametrize("estimator", ["naive", "importance", "jackknife", "delta", "psis", "rao_blackwell"])
-def test_every_estimator(estimator: str) -> None:
-    table = run_experiment("+exp=perplexity", f"estimator={estimator}", *TINY).table
-    assert set(table["estimator"]) == {estimator}
-    assert list(table.columns)[: len(EstimateRow.columns)] == [one.name for one in EstimateRow.columns]
-    if estimator not in ("naive", "importance"):
-        plain = run_experiment("+exp=perplexity", *TINY).table
-        assert not np.allclose(table["gap_nats"], plain["gap_nats"])
+def test_every_estimator() -> None:
+    plain = run_experiment("+exp=perplexity", *TINY).table
+    for estimator in ("naive", "importance", "jackknife", "delta", "psis", "rao_blackwell"):
+        table = run_experiment("+exp=perplexity", f"estimator={estimator}", *TINY).table
+        assert set(table["estimator"]) == {estimator}
+        assert list(table.columns)[: len(EstimateRow.columns)] == [one.name for one in EstimateRow.columns]
+        if estimator not in ("naive", "importance"):
+            assert not np.allclose(table["gap_nats"], plain["gap_nats"])
 
 
 def test_default_run_underestimates_the_dissimilar_player_and_says_so() -> None:

@@ -27,7 +27,7 @@ from shannon_game.models.comparison.participant_data import ParticipantData
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY, config, prepared, run_experiment
 
-QUICK = (*TINY, "sampler.draws=10", "sampler.tune=5")
+QUICK = (*TINY, "sampler.draws=10", "sampler.tune=5", "sampler.chains=2")
 IDEAL = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
 SMALL = (*QUICK, "experiment.n_items=10", "n=5")
 

@@ -10,12 +10,7 @@ import pytest
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.sbc import (
-    SbcRow,
-    _warnings,
-    judged_quantities,
-    quantities_outside,
-)
+from shannon_game.experiments.comparison.sbc import SbcRow, _warnings, judged_quantities, quantities_outside
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
@@ -100,11 +95,7 @@ def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize(
     ("overrides", "part"),
-    [
-        (("sampler=pymc",), "only nutpie"),
-        (("experiment.n_ranked=5000",), "n_ranked"),
-        ((), "replicates"),
-    ],
+    [(("sampler=pymc",), "only nutpie"), (("experiment.n_ranked=5000",), "n_ranked"), ((), "replicates")],
 )
 def test_mistakes_are_named(overrides: tuple[str, ...], part: str) -> None:
     with pytest.raises(InputError, match=part):

@@ -56,10 +56,7 @@ def test_all_models_score_exactly_the_same_characters_by_hand(root: Path, tmp_pa
     table = result.table.drop_duplicates("model", keep="last").set_index("model")
     totals = {"a": 0.0, "d": 0.0}
     n_bytes = n_words = 0
-    models = {
-        "a": tiny_models.load(root / "a", bos=tiny_models.END),
-        "d": tiny_models.load(root / "d", bos="<s>"),
-    }
+    models = {"a": tiny_models.load(root / "a", bos=tiny_models.END), "d": tiny_models.load(root / "d", bos="<s>")}
     for path in sorted(root.glob("texts/*/*.txt")):
         text = path.read_text()
         tokens = {name: encode(model, [text])[0] for name, model in models.items()}

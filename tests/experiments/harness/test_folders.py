@@ -45,10 +45,10 @@ def test_a_folder_belongs_to_the_process_that_lives(tmp_path: Path) -> None:
 def test_runs_that_start_at_once_give_a_result_each(tmp_path: Path) -> None:
     # the time that all of them see is the word "same"
     arguments = command("+exp=perplexity", *TINY, "hydra.run.dir='outputs/${now:same}'", "output.print=false")
-    runs = [subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL) for _ in range(4)]
-    assert [one.wait() for one in runs] == [0] * 4
+    runs = [subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL) for _ in range(3)]
+    assert [one.wait() for one in runs] == [0] * 3
     found = sorted((tmp_path / "outputs").iterdir())
-    assert {path.name for path in found} == {"same", *(f"same_{number}" for number in range(2, 5))}
+    assert {path.name for path in found} == {"same", "same_2", "same_3"}
     for path in found[1:]:
         assert_same_table(path / "table.csv", found[0] / "table.csv")
     assert len({tuple(files(path)) for path in found}) == 1

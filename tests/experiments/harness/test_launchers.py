@@ -46,11 +46,7 @@ class Break(Callback):
 
 def environment(folder: Path) -> dict[str, str]:
     # workers inherit it; Ray would report its use over the network otherwise
-    return os.environ | {
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
-        "COLUMNS": "200",
-        "RAY_USAGE_STATS_ENABLED": "0",
-    }
+    return os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "COLUMNS": "200", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def sweep(

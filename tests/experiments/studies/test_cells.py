@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shannon_game import (
-    bet_study,
-    comparison_study,
-    guess_study,
-    ranking_study,
-)
+from shannon_game import bet_study, comparison_study, guess_study, ranking_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.cells import folded, read_numbers

@@ -10,11 +10,7 @@ from pathlib import Path
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.files import (
-    Files,
-    check_hash,
-    open_files,
-)
+from shannon_game.experiments.studies.files import Files, check_hash, open_files
 from shannon_game.experiments.studies.lm_game_archive import fetch_archive
 from tests.experiments.studies.conftest import address
 

@@ -101,10 +101,7 @@ def test_a_database_of_another_kind(tmp_path: Path) -> None:
     one_line(lambda: AnswerStore(tmp_path / "t.db"), "is of another format, 'shannon-game answers 9'")
 
 
-@pytest.mark.parametrize(
-    "poison",
-    [answer(sampled="\ud83d"), answer(text=KEY), [1]],
-)
+@pytest.mark.parametrize("poison", [answer(sampled="\ud83d"), answer(text=KEY), [1]])
 def test_a_stored_answer_that_cannot_be_used_does_not_stop_a_resume(url: str, tmp_path: Path, poison: object) -> None:
     store = tmp_path / "s.db"
     assert asked(settings(url, "good"), store, 2) is None

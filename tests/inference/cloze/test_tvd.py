@@ -95,10 +95,7 @@ def _drawn(draws: np.ndarray, data, log_odds_equal: float = -50.0) -> np.ndarray
         {
             "theta": (("chain", "draw", "parameter", "context"), draws[:, :, :6]),
             "log_u": (("chain", "draw", "side", "context"), draws[:, :, 6:]),
-            "log_odds_equal": (
-                ("chain", "draw", "context"),
-                np.full_like(draws[:, :, 0], log_odds_equal),
-            ),
+            "log_odds_equal": (("chain", "draw", "context"), np.full_like(draws[:, :, 0], log_odds_equal)),
             "unseen": (("chain", "draw"), np.zeros(draws.shape[:2])),
         }
     )

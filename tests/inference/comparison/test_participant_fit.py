@@ -16,8 +16,8 @@ from shannon_game.estimators.comparison.simulation.settings import SimulationSet
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison import participant_fit
+from shannon_game.inference.comparison.anchors import Anchor
 from shannon_game.inference.comparison.participant_fit import (
-    Anchor,
     ParticipantFit,
     design_matrix,
     fit_participants,
@@ -116,7 +116,7 @@ def test_anchors_give_one_belief_its_scale(outcomes: ParticipantFit, fit: Partic
 @pytest.mark.mcmc
 def test_one_seed_one_fit_also_from_a_run_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = participant_data(comparison_study())
-    given: dict[str, Any] = {"anchor": Anchor("assumed", k0=0.6), "draws": 20, "seed": 3}
+    given: dict[str, Any] = {"anchor": Anchor("assumed", k0=0.6), "draws": 8, "tune": 4, "seed": 3}
 
     def fitted(**more: Any) -> ParticipantFit:
         with keep_fits(tmp_path):
@@ -138,6 +138,12 @@ def test_one_seed_one_fit_also_from_a_run_before(tmp_path: Path, monkeypatch: py
     for more in ({"priors": ParticipantPriors(noise=1.0)}, {"report": "pulled"}):
         with pytest.raises(KeyboardInterrupt):
             fitted(**more)
+
+
+@pytest.mark.mcmc
+def test_draws_that_miss_the_thresholds_are_made_again() -> None:
+    fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=8, tune=8, retries=1)
+    assert fit.gap_nats.size == 4 * 16
 
 
 @pytest.mark.mcmc
@@ -225,12 +231,6 @@ def test_formulas_give_columns_of_people() -> None:
     for formula, table in (("height", people), ("age", people.assign(age=[20, 30, np.nan])), ("1", people)):
         with pytest.raises(InputError, match="people"):
             design_matrix(formula, table)
-
-
-@pytest.mark.mcmc
-def test_draws_that_miss_the_thresholds_are_made_again() -> None:
-    fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=8, tune=8, retries=1)
-    assert fit.gap_nats.size == 4 * 16
 
 
 def test_top1_weights_by_hand() -> None:

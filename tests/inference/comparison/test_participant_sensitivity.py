@@ -50,7 +50,7 @@ def test_who_is_left_out_is_left_out_of_a_refit(fit: ParticipantFit) -> None:
 def test_nobody_is_left_without_one_participant() -> None:
     data = participant_data(comparison_study(), player="lm-weak")
     with pytest.raises(InputError, match="one participant"):
-        next(leave_one_out(fit_participants(data, draws=8, tune=8), np.random.default_rng(0)))
+        next(leave_one_out(fit_participants(data, draws=4, tune=2, chains=2), np.random.default_rng(0)))
 
 
 def test_unusual_participants_live_at_the_ends_alone() -> None:
@@ -109,7 +109,7 @@ def test_weights_and_the_mode_stand_for_chains(fit: ParticipantFit) -> None:
 @pytest.mark.mcmc
 def test_few_draws_are_no_posterior_without_a_shared_bias() -> None:
     data = participant_data(comparison_study())
-    biased = fit_participants(data, report="shared_bias", draws=8, tune=8)
+    biased = fit_participants(data, report="shared_bias", draws=8, tune=2, chains=2)
     assert without_shared_bias(biased, np.random.default_rng(0)) is None
 
 

@@ -382,11 +382,7 @@ def test_a_kept_copy_that_was_changed_is_made_anew(
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("No space left on device")])
 def test_a_copy_that_cannot_be_kept_costs_nothing_but_time(
-    error: Exception,
-    gguf_file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    error: Exception, gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     models = tmp_path / "shannon-game" / "models"

@@ -69,10 +69,7 @@ def test_what_stands_before_a_context(family, bos, token, model_of):
 
 @pytest.mark.parametrize(
     ("family", "bos", "message"),
-    [
-        ("bloom", "auto", "no token '</s>'"),
-        ("llama", "<|endoftext|>", "no token '<|endoftext|>'"),
-    ],
+    [("bloom", "auto", "no token '</s>'"), ("llama", "<|endoftext|>", "no token '<|endoftext|>'")],
 )
 def test_no_bos_is_guessed(family, bos, message, folder_of):
     with pytest.raises(InputError, match=message.replace("|", r"\|")):

@@ -55,11 +55,7 @@ def test_results_do_not_depend_on_batches_order_or_company(tokens_per_batch, ask
     other = model_of("llama", tokens_per_batch=tokens_per_batch, logits_mib=1 if tokens_per_batch == 60 else 128)
     order = np.random.default_rng(tokens_per_batch).permutation(len(contexts))[: len(contexts) // 2]
     again = next_token_distributions(
-        other,
-        [contexts[i] for i in order],
-        targets=[targets[i] for i in order],
-        n_candidates=30,
-        seed=4,
+        other, [contexts[i] for i in order], targets=[targets[i] for i in order], n_candidates=30, seed=4
     )
     for name in ("target_logprob", "entropy_nats"):
         np.testing.assert_allclose(again[name], found[name].values[order], atol=1e-4, rtol=0)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shannon_game.inference.text.prompts import (
-    PromptSettings,
-    percent_question,
-)
+from shannon_game.inference.text.prompts import PromptSettings, percent_question
 from shannon_game.inference.text.reading import read_percent, read_word
 
 

@@ -17,11 +17,7 @@ from shannon_game.estimators.comparison import (
 from shannon_game.estimators.comparison.examples import comparison_study, designed_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
-from shannon_game.models.comparison.participant_data import (
-    ParticipantData,
-    participant_data,
-    without_participants,
-)
+from shannon_game.models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from tests.estimators.comparison.comparison_studies import small_study, study_with_answers
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder
 from tests.oracles.participants import study_rows

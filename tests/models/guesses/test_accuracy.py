@@ -9,11 +9,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import with_model_answers
 from shannon_game.inference.posterior.predictive import log_likelihood
 from shannon_game.models.guesses.accuracy import accuracy_model
-from shannon_game.models.guesses.accuracy_data import (
-    AccuracyData,
-    accuracy_data,
-    practice_amount,
-)
+from shannon_game.models.guesses.accuracy_data import AccuracyData, accuracy_data, practice_amount
 from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 from tests.estimators.guesses.guess_studies import guess_study
 from tests.oracles import accuracy as reference

@@ -65,10 +65,7 @@ def changed(table: str, column: str, value: object) -> Change:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            changed("pairs", "source", "people"),
-            "candidates, source: is 'people' in row 2, should be one of: generator",
-        ),
+        (changed("pairs", "source", "people"), "candidates, source: is 'people' in row 2, should be one of: generator"),
         (changed("pairs", "proposal_logprob", 0.5), r"candidates, proposal_logprob: is .*0\.5.* should be ln p"),
         (changed("answers", "reference", "x9"), "answers, reference: is 'x9' in row 2, should be a draw of the item"),
         (changed("free_answers", "item", "q9"), "free_answers, item: is 'q9' in row 2, should be an item of the pairs"),

@@ -10,10 +10,7 @@ import numpy as np
 
 RESPONSES = "results_raw/res_accuracy_anonym.json"
 ANNA, BORIS, TESTER, ANON = 11, -22, 3056584949900737159, 1812031566398576187
-DOCUMENTS = {
-    3: ["The", " cat", " sat", ".", "\n", "\ufffd", " Dogs", "y"],
-    7: ["A", " dog", " ran", " fast"],
-}
+DOCUMENTS = {3: ["The", " cat", " sat", ".", "\n", "\ufffd", " Dogs", "y"], 7: ["A", " dog", " ran", " fast"]}
 
 
 def contents() -> dict[str, Any]:

@@ -197,16 +197,8 @@ NOT_A_NUMBER: dict[str, str] = {
     "digits": f"-1{'0' * 5000}",
 }
 NOT_WHOLE = NOT_A_NUMBER | {"fraction": "2.7", "whole fraction": "2.0", "large": str(2**70)}
-NOT_TEXT: dict[str, str] = {
-    "null": "null",
-    "true": "true",
-    "list": '["a"]',
-}
-NOT_A_LIST: dict[str, str] = {
-    "null": "null",
-    "text": '"abc"',
-    "object": "{}",
-}
+NOT_TEXT: dict[str, str] = {"null": "null", "true": "true", "list": '["a"]'}
+NOT_A_LIST: dict[str, str] = {"null": "null", "text": '"abc"', "object": "{}"}
 
 LEAVES: list[tuple[str, str, tuple[str | int, ...], dict[str, str]]] = [
     ("lm_game", QUESTION, ("input_str",), NOT_TEXT),
