@@ -71,6 +71,7 @@ def reproduced(data: Path, folder: Path, parts: list[str] = PARTS_RUN, **setting
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as site:
         Path(site, "shannon_game").symlink_to(ROOT / "shannon_game")
         patch.setenv("PYTHONPATH", site)
+        patch.delenv("SHANNON_DATA", raising=False)
         patch.chdir(site)
         return prepare(cfg).run()
 
