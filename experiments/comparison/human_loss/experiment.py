@@ -43,7 +43,7 @@ from shannon_game.inference.settings import Names, Positive, Probability, Settin
 from shannon_game.models import ParticipantPriors, participant_data
 from shannon_game.models.comparison.participant_data import without_participants
 
-_RETRIES = 2
+_RETRIES = 3
 
 
 class Top1Settings(Settings):
