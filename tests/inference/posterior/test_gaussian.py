@@ -12,7 +12,7 @@ from scipy.special import gamma
 
 from shannon_game.inference.posterior import gaussian
 from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
-from shannon_game.inference.posterior.gaussian import Program, Spread, fit_gaussian, nearby_mode, trajectories
+from shannon_game.inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, nearby_mode, trajectories
 
 pytestmark = pytest.mark.mcmc
 X = np.array([[1.0, 0.2, -1.0], [1.0, 1.3, 0.4], [1.0, -0.7, 2.0], [1.0, 0.1, 0.3]])
@@ -97,3 +97,18 @@ def test_draws_have_the_posterior_of_a_spread_and_the_mode_its_margin() -> None:
     assert found.mode[at] == pytest.approx(log_sd[log_density.argmax()], abs=0.05)
     drawn = group(trajectories(program, found, np.random.default_rng(3), draws=1500, tune=200), "posterior")
     agrees(np.log(drawn["sd"].to_numpy()), float(weight @ log_sd / weight.sum()))
+
+
+def test_a_gaussian_widens_only_where_draws_are_wider_than_chance() -> None:
+    # 400 draws in 40 dimensions: eigenvalues of chance are below 1.5 (1 + sqrt(0.1))^2 = 2.6; a standard deviation of 5
+    # is known to 4%; none of 300 seeds fails
+    rng = np.random.default_rng(0)
+    sd = np.ones(40)
+    sd[3] = 5
+    points = 2 + 3 * sd * rng.normal(size=(400, 40))
+    found = Gaussian(np.full(40, 2.0), 3 * np.eye(40)).wider(points)
+    width = np.sqrt(np.diag(found.directions @ found.directions.T)) / 3
+    assert width[3] == pytest.approx(5, rel=0.15)
+    np.testing.assert_allclose(np.delete(width, 3), 1, atol=0.1)
+    assert abs(found.mode[3] - points[:, 3].mean()) < 0.3
+    np.testing.assert_allclose(np.delete(found.mode, 3), 2, atol=0.3)
