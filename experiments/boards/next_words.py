@@ -45,9 +45,9 @@ class People:
         return self.halves.counts
 
     def row_of(self, word: Ints) -> Ints:
-        """Row of one word per context; -1 where nobody gave it, and codes below stay."""
+        """Row of one word per context; -1 where nobody gave it."""
         counts = self.counts
-        found = np.minimum(word, -1)
+        found = np.full_like(word, -1)
         at = np.flatnonzero(counts.word == word[counts.context])
         found[counts.context[at]] = at
         return found
@@ -222,7 +222,9 @@ def _codes(people: People, words: Sequence[str | None]) -> Ints:
     """Codes of strings as people's words; -1 for one that nobody gave, or none."""
     known = {str(word): code for code, word in enumerate(people.words.strings)}
     normal = cloze.normalise_words([word or "" for word in words], people.rules).words.tolist()
-    return np.array([known.get(str(its), -1) for its in normal], dtype=np.int64)
+    pairs = zip(words, normal, strict=True)
+    # a blank answer, where it counts as a word, is not what a model gave that began none
+    return np.array([known.get(str(its), -1) if word else -1 for word, its in pairs], dtype=np.int64)
 
 
 def _modal_rows(people: People, q: FloatArray, greedy: Ints) -> Ints:
