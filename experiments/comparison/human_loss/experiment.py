@@ -59,8 +59,8 @@ class Top1Settings(Settings):
 class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=90, tune=10, target_accept=0.75)
     """How Hamiltonian Monte Carlo draws from the posteriors, whose density PyMC compiles, in one process (cores has no
-    effect). To draws that miss the gate at most as many are added, up to twice; after divergent transitions twice as
-    many are made anew, with half the distance of target_accept to 1."""
+    effect). To draws that miss the gate at most as many are added, up to three times; after divergent transitions twice
+    as many are made anew, with half the distance of target_accept to 1."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
     """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,
     divergent, bfmi)."""
