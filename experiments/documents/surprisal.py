@@ -267,7 +267,8 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
         boundaries=settings.boundaries,
         regions=_regions(study) if "region_start" in study else None,
     )
-    tables = {name: as_given(its) for as_given in [in_given(study)] for name, its in tables.items()}
+    as_given = in_given(study)
+    tables = {name: as_given(its) for name, its in tables.items()}
     sums = tables["documents"].pivot_table(index="model", columns="document", values="pll_nats", sort=False)
     said = "; ".join(
         f"{row.pll_nats:.2f} nats for {row.model} (pseudo-perplexity {row.pseudo_perplexity:.1f} per token)"
@@ -309,12 +310,12 @@ def _word_parts(
     """What makes tables of words, tokens and regions, part by part; those of few tokens are kept."""
     as_given = in_given(study)
     regions = _regions(study) if "region_start" in study else None
+    by_name = {} if regions is None else dict(zip(documents, texts, strict=True))
 
     def make() -> Iterator[dict[str, pd.DataFrame]]:
         for part in word_tables(scored, documents, texts, boundaries):
             if regions is not None:
                 own = regions[regions["document"].isin(part["words"]["document"].unique())]
-                by_name = dict(zip(documents, texts, strict=True))
                 found = region_table(part["words"], part["tokens"], own, by_name, "surprisal_nats")
                 found["surprisal_bits"] = found["surprisal_nats"] / np.log(2)
                 found["sum_bits"] = found["tokens_sum"] / np.log(2)

@@ -273,7 +273,7 @@ def word_figure(
     what: str = "surprisal",
     n_words: int | None = None,
 ) -> Figure:
-    """A number of the words of the first texts under every model, word by word; of more than `words`, how many."""
+    """A number of the words of the first texts under every model; there are `n_words`, where `words` are the first."""
     models = list(dict.fromkeys(words["model"]))
     colour = player_colours(models)
     first = words[words["model"] == models[0]]
