@@ -1,4 +1,4 @@
-"""``shannon-game answers export|public|forget``: what a collection holds, beside the server or after it."""
+"""``shannon-game answers export|bundle|public|forget``: what a collection holds, beside the server or after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shannon_game.experiments.studies.collected.settings import CollectedSetting
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one of the three commands."""
+    """Run one of the commands."""
     given = _parser().parse_args(arguments)
     try:
         given.run(given)
@@ -30,15 +30,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="shannon-game answers", description=__doc__)
     commands = parser.add_subparsers(required=True)
     export = commands.add_parser("export", help="write answers, surveys and pay as CSV")
+    bundle = commands.add_parser("bundle", help="write what a repository gets: tables, plan and consent, no ids")
     public = commands.add_parser("public", help="write the public layout of the original site")
     delete = commands.add_parser("forget", help="delete participants with all that they answered")
-    for command, run in ((export, _export), (public, _public), (delete, _forget)):
+    for command, run in ((export, _export), (bundle, _export), (public, _public), (delete, _forget)):
         command.add_argument("--url", default="sqlite:///collect.sqlite", help="the database (%(default)s)")
         command.set_defaults(run=run)
-    for command in (export, public):
+    for command in (export, bundle, public):
         command.add_argument("--collection", help="name or number of the study, where there are several")
         command.add_argument("--folder", type=Path, required=True, help="where to write")
+    export.set_defaults(bundle=False)
     export.add_argument("--no-pay", action="store_true", help="write no pay.csv, which has the recruiter's ids")
+    bundle.set_defaults(bundle=True, no_pay=True)
     public.add_argument("--game", choices=PUBLIC_GAMES, default=PUBLIC_GAMES[0])
     delete.add_argument("--may-return", action="store_true", help="let the recruiter's ids begin anew, as nobody's")
     delete.add_argument("participant", nargs="+", help="pseudonyms, or the recruiter's ids")
@@ -48,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
 def _export(given: argparse.Namespace) -> None:
     with existing_database(given.url) as database, database.read() as transaction:
         study = chosen_study(transaction, given.collection)
-        for path in write_exports(transaction, study, given.folder, pay=not given.no_pay):
+        for path in write_exports(transaction, study, given.folder, pay=not given.no_pay, bundle=given.bundle):
             print(path)  # noqa: T201 - a command
 
 

@@ -107,7 +107,7 @@ def _tried(settings: CollectSettings) -> Iterator[Finding]:
             rows = [(row.ended_at - row.started_at) / 60 for row in transaction.execute(done) if row.started_at]
             n_answers = transaction.scalar(select(func.count(Answer.id)))
     except InputError as wrong:
-        yield Finding("pilot", "none", str(wrong), cure)
+        yield Finding("pilot", "none", f"the database {wrong.problem}", cure)
         return
     yield Finding("database", f"{n_answers:,} answers, read to the end")
     planned = settings.pay.planned_minutes

@@ -17,6 +17,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.bundle import bundle_texts, free_questions
 from shannon_game.experiments.collect.dictionary import column, data_dictionary, data_package
 from shannon_game.experiments.collect.games.protocol import CHECK
 from shannon_game.experiments.collect.games.registry import GAMES, known_game
@@ -239,10 +240,13 @@ def chosen_number(there: Mapping[int, tuple[str, str]], wanted: str | None, *, s
     raise InputError(problem, source=source, field="collection")
 
 
-def write_exports(transaction: Transaction, study: Study, folder: Path | str, *, pay: bool = True) -> list[Path]:
+def write_exports(
+    transaction: Transaction, study: Study, folder: Path | str, *, pay: bool = True, bundle: bool = False
+) -> list[Path]:
     """Write ``answers_GAME.csv`` for every game that was answered, ``surveys.csv``, ``pay.csv``, and what is in them.
 
-    ``data_dictionary.csv`` has a row per column; ``datapackage.json`` says the same to programs.
+    ``data_dictionary.csv`` has a row per column; ``datapackage.json`` says the same to programs. A `bundle` for a
+    repository has the plan and the consent too, and neither pay nor what people wrote in answer to questions.
     """
     folder = Path(folder)
     tables = {
@@ -250,7 +254,10 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
         for game in games_answered(transaction, study_ids=[study.id])
     }
     tables["surveys"] = survey_answers(transaction, study_ids=[study.id])
-    if pay:
+    texts = bundle_texts(study) if bundle else {}
+    if bundle:
+        tables["surveys"] = tables["surveys"].query("question not in @free", local_dict={"free": free_questions(study)})
+    elif pay:
         tables["pay"] = pay_table(transaction, study.id, PaySettings(**study.settings.get("pay", {})))
     with replaced(folder, "export") as staging:
         for name, table in tables.items():
@@ -258,5 +265,6 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
         columns = {name: list(table.columns) for name, table in tables.items()}
         write_whole(staging / "data_dictionary.csv", csv_text(data_dictionary(columns)), private=True)
         package = json.dumps(data_package(study.name, columns), ensure_ascii=False, indent=1)
-        write_whole(staging / "datapackage.json", package + "\n")
-    return [*(folder / f"{name}.csv" for name in tables), folder / "data_dictionary.csv", folder / "datapackage.json"]
+        for name, text in {"datapackage.json": package + "\n", **texts}.items():
+            write_whole(staging / name, text)
+    return [folder / name for name in (*(f"{name}.csv" for name in [*tables, "data_dictionary"]), "datapackage.json", *texts)]

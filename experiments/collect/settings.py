@@ -43,6 +43,8 @@ OF_PLAYERS = frozenset({"n_players", "belief", "population", "models", "prompt",
 """What players who are no people answer by: a study that they play keeps it."""
 
 _FILES = Path(__file__).parent / "data"
+_NAMED = ("served", "consent", "before", "after", "vocabulary")
+"""Settings that name files: those beside the plan, else those in the folder of the command."""
 _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
     "sona": ("id",),
@@ -401,7 +403,7 @@ class CollectSettings(Seeded):
 
 
 def read_plan(path: Path) -> dict[str, Any]:
-    """Read the settings of a plan; InputError where it is none."""
+    """Read the settings of a plan, with the files beside it that it names; InputError where it is none."""
     try:
         text = path.expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -409,4 +411,5 @@ def read_plan(path: Path) -> dict[str, Any]:
     content = parse_yaml(text, path, "plan")
     if not isinstance(content, dict) or "plan" in content:
         raise InputError("should be a mapping of settings of collect, without plan", source=path, field="plan")
-    return content
+    beside = {name: path.expanduser().parent / str(content.get(name)) for name in _NAMED if content.get(name)}
+    return content | {name: str(there) for name, there in beside.items() if there.exists()}

@@ -105,8 +105,8 @@ def study_command(arguments: Sequence[str] = ()) -> int:
         plan, sizes, n = plan_study(staging / file, asked, lists, language=given.language)
         loss = asked.game == "loss"
         base = round(given.pay * plan["pay"]["planned_minutes"] / 60, 2)
-        plan["served"] = str(given.folder / ("built/study.nc" if loss else file))
-        plan |= {"collection": given.table.stem, "consent": str(given.folder / "consent.md")}
+        # beside the plan, so that the folder is moved as it stands
+        plan |= {"served": "built/study.nc" if loss else file, "collection": given.table.stem, "consent": "consent.md"}
         plan["pay"] |= {"currency": given.currency, "base": base}
         for name in ("consent", "information"):
             for path in _FOLDER.glob(f"{name}_template*.md"):
@@ -290,10 +290,10 @@ def half_width(answers: int) -> float:
 
 
 def _said(asked: Asked, sizes: Sizes, n: int) -> str:
-    blocks = " and ".join(f"{number} in {game}" for game, number in sizes.questions.items())
+    blocks = " and ".join(f"{number} questions of {game}" for game, number in sizes.questions.items())
     more = f" and {_COMPARISONS * sizes.answers} comparisons" if asked.game == "loss" else ""
     text = (
-        f"{sizes.people} people answer {blocks}, of {n} contexts: {sizes.answers} answers{more} in each. A visit "
+        f"{sizes.people} people answer {blocks} each, of {n} contexts: {sizes.answers} answers{more} to each context. A visit "
         f"takes about {sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
     )
     if asked.game == "loss":
