@@ -42,6 +42,9 @@ class _Stage:
         """Expect the rest to go as what was done here, unless told; `inner` is the part done of the next one."""
         if self.left is not None:
             return self.left
+        if self.done == self.total:
+            # what follows the last one is not counted
+            return None
         done = self.done + inner - (self.done_before or 0)
         # the first of several is no measure before it has ended: its steps differ
         if not self.total or done <= 0 or (self.total > 1 and self.done == (self.done_before or 0)):
