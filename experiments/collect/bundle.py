@@ -28,7 +28,7 @@ def bundle_texts(study: Study) -> Mapping[str, str]:
     readme = fill(
         "bundle.md",
         Path(__file__).parent / "data",
-        name=study.name,
+        of=study.name,
         now=package_version(),
         version=study.version,
         consents={language: text_version(paragraphs) for language, paragraphs in consent.items()},

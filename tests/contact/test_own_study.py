@@ -12,15 +12,17 @@ import yaml
 
 from shannon_game import simulated, tvd
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.__main__ import main
 from shannon_game.experiments.collect.checklist import study_findings
 from shannon_game.experiments.collect.collection import open_collection
 from shannon_game.experiments.collect.database import open_database
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.preview_pages import preview_key
 from shannon_game.experiments.collect.server import app, app_of
-from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
 from shannon_game.experiments.planning.own_study import read_question, study_command
 from shannon_game.experiments.studies.collected.loader import collected_study
+from tests.contact.test_data_dictionary import check_export
 from tests.experiments.collect.players import Player
 from tests.experiments.command import run_experiment
 
@@ -80,6 +82,31 @@ def test_each_context_gets_the_answers_that_were_asked_for(
     items = tvd(found).tables["items"]
     assert items["n_answers"].tolist() == [4] * 6
     assert items["modal_answer"].tolist() == ["bread"] * 6
+
+
+def test_a_moved_folder_is_served_and_what_a_repository_gets_names_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bracketed(Path("s.csv"))
+    study_command(["s.csv", "cloze norms by 4 people"])
+    server = Path("my_study").rename(tmp_path / "server")
+    settings = CollectSettings(plan=server / "plan.yaml", recruiter=RecruiterSettings(completion_code="C0DE"))
+    database = open_database(settings.url)
+    player = Player(app(settings, settings.study_of(collect_demo()), database), "cloze")
+    player.to_play("?PROLIFIC_PID=pid-of-ann")
+    player.play_all("bread")
+    player.post("/after", **{"q-knew_text": "0", "q-comments": "I am Ann Smith"})
+    assert player.page.url.path == "/thanks"
+    database.close()
+    assert main(["bundle", "--folder", "osf"]) == 0
+    check_export(Path("osf"))
+    said = {path.name: path.read_text(encoding="utf-8") for path in Path("osf").glob("[!.]*")}
+    assert said.keys() >= {"README.md", "plan.yaml", "consent.en.md", "answers_cloze.csv", "surveys.csv"}
+    whole = "".join(said.values())
+    assert [name in whole for name in ("bread", "knew_text", "pid-of-ann", "Ann Smith", "C0DE")] == [True] * 2 + [False] * 3
+    (version,) = set(pd.read_csv("osf/answers_cloze.csv")["consent_version"])
+    assert version in said["README.md"]
 
 
 @pytest.mark.parametrize("write", [bracketed, gaps_without_words])
