@@ -1,4 +1,4 @@
-"""``shannon-game answers export|bundle|public|forget``: what a collection holds, beside the server or after it."""
+"""``shannon-game answers COMMAND``: what a collection holds, beside the server or after it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqlalchemy import select
+
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.database import existing_database
-from shannon_game.experiments.collect.deletion import forget
+from shannon_game.experiments.collect.deletion import forget, forget_recruiters
 from shannon_game.experiments.collect.export import chosen_study, write_exports
 from shannon_game.experiments.collect.export_public import PUBLIC_GAMES, write_public
+from shannon_game.experiments.collect.tables import Study
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 
 
@@ -33,7 +36,9 @@ def _parser() -> argparse.ArgumentParser:
     bundle = commands.add_parser("bundle", help="write what a repository gets: tables, plan and consent, no ids")
     public = commands.add_parser("public", help="write the public layout of the original site")
     delete = commands.add_parser("forget", help="delete participants with all that they answered")
-    for command, run in ((export, _export), (bundle, _export), (public, _public), (delete, _forget)):
+    expire = commands.add_parser("expire", help="delete recruiter's ids after each study's retention_days")
+    runs = (export, _export), (bundle, _export), (public, _public), (delete, _forget), (expire, _expire)
+    for command, run in runs:
         command.add_argument("--url", default="sqlite:///collect.sqlite", help="the database (%(default)s)")
         command.set_defaults(run=run)
     for command in (export, bundle, public):
@@ -67,6 +72,12 @@ def _forget(given: argparse.Namespace) -> None:
                 if not forget(transaction, name, may_return=given.may_return):
                     raise InputError(f"is {name!r}, of whom nothing is stored", field="participant")
             print(f"deleted {name}")  # noqa: T201 - a command
+
+
+def _expire(given: argparse.Namespace) -> None:
+    with existing_database(given.url) as database, database.write() as transaction:
+        for study in transaction.scalars(select(Study)):
+            forget_recruiters(transaction, study.id, study.settings.get("retention_days"))
 
 
 if __name__ == "__main__":

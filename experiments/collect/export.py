@@ -267,4 +267,7 @@ def write_exports(
         package = json.dumps(data_package(study.name, columns), ensure_ascii=False, indent=1)
         for name, text in {"datapackage.json": package + "\n", **texts}.items():
             write_whole(staging / name, text)
-    return [folder / name for name in (*(f"{name}.csv" for name in [*tables, "data_dictionary"]), "datapackage.json", *texts)]
+    return [
+        folder / name
+        for name in (*(f"{name}.csv" for name in [*tables, "data_dictionary"]), "datapackage.json", *texts)
+    ]

@@ -293,8 +293,8 @@ def _said(asked: Asked, sizes: Sizes, n: int) -> str:
     blocks = " and ".join(f"{number} questions of {game}" for game, number in sizes.questions.items())
     more = f" and {_COMPARISONS * sizes.answers} comparisons" if asked.game == "loss" else ""
     text = (
-        f"{sizes.people} people answer {blocks} each, of {n} contexts: {sizes.answers} answers{more} to each context. A visit "
-        f"takes about {sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
+        f"{sizes.people} people answer {blocks} each, of {n} contexts: {sizes.answers} answers{more} to each context. "
+        f"A visit takes about {sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
     )
     if asked.game == "loss":
         width = f"{loss_width(n, sizes.answers):.2f} nats wide"

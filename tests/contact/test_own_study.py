@@ -104,7 +104,9 @@ def test_a_moved_folder_is_served_and_what_a_repository_gets_names_nobody(
     said = {path.name: path.read_text(encoding="utf-8") for path in Path("osf").glob("[!.]*")}
     assert said.keys() >= {"README.md", "plan.yaml", "consent.en.md", "answers_cloze.csv", "surveys.csv"}
     whole = "".join(said.values())
-    assert [name in whole for name in ("bread", "knew_text", "pid-of-ann", "Ann Smith", "C0DE")] == [True] * 2 + [False] * 3
+    assert [name in whole for name in ("bread", "knew_text", "pid-of-ann", "Ann Smith", "C0DE")] == [True] * 2 + [
+        False
+    ] * 3
     (version,) = set(pd.read_csv("osf/answers_cloze.csv")["consent_version"])
     assert version in said["README.md"]
 

@@ -127,8 +127,7 @@ def test_who_withdrew_comes_back_as_nobody_new(database: Database, capsys: pytes
         forget_recruiters(transaction, 1, 60.0)
         assert transaction.get(ServerValue, mark)
         transaction.get_one(ServerValue, mark).value = str(int(time.time() / 86_400) - 61)
-    with database.write() as transaction:
-        forget_recruiters(transaction, 1, 60.0)
+    assert main(["expire", "--url", url]) == 0
     assert Player(made, "cloze").begin(ANN).url.path == "/consent"
     assert main(["forget", "--url", url, "bo"]) == 0
     # who had not agreed was shown nothing, and is known no more
