@@ -294,7 +294,7 @@ def _said(asked: Asked, sizes: Sizes, n: int) -> str:
     more = f" and {_COMPARISONS * sizes.answers} comparisons" if asked.game == "loss" else ""
     text = (
         f"{sizes.people} people answer {blocks} each, of {n} contexts: {sizes.answers} answers{more} to each context. "
-        f"A visit takes about {sizes.minutes:g} minutes, all of them together {sizes.people * sizes.minutes / 60:.1f} hours."
+        f"A visit takes about {sizes.minutes:g} minutes, all together {sizes.people * sizes.minutes / 60:.1f} hours."
     )
     if asked.game == "loss":
         width = f"{loss_width(n, sizes.answers):.2f} nats wide"
