@@ -1,13 +1,13 @@
 """``+exp=reproduce experiment.of=ard``: the regression of appendix B, step by step up to a clean one.
 
-Steps: with the paper's settings (``legacy``), ``standardised``, and on clean words with the same split on both sides
-(``shared``), over all splits of the same people (``resplit``), and with other people on each side (``disjoint``).
+Steps: with the paper's settings (``legacy``), ``standardised``, with ``parts_of_speech`` where the study has them, and
+on clean words: with the same split on both sides (``shared``), over all splits of the same people (``resplit``), with
+other people on each side (``disjoint``).
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -33,6 +33,8 @@ from shannon_game.inference.cloze.sklearn_ard import SklearnArd, sklearn_ard
 from shannon_game.inference.settings import Names, Probability
 from shannon_game.models.cloze.ard_columns import ArdColumns
 
+_TAGGED = "parts_of_speech"
+_PER_UNIT = ("legacy", _TAGGED)
 _PUBLISHED = {"human_entropy": 0.053, "model_entropy": 0.095, "oracle_tvd": 0.117, "context_length": 0.0}
 
 
@@ -64,18 +66,22 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
     if len(models) != 1:
         raise InputError(f"is {models}; the paper's regression is about one model: players: [gpt2]", field="players")
     columns = legacy_columns(study, models[0], settings.predictors, seed=settings.legacy_seed)
+    tags = [str(name) for name in study.data_vars if str(name).startswith("tag_")]
     if not np.isfinite(_matrix(columns)).all():
         raise InputError(
             f"{models[0]!r} has contexts without any word or answer, and the paper's code cannot take them",
             field="players",
         )
     of = {"legacy": columns, "standardised": columns}
+    if tags:
+        settings = settings.model_copy(update={"predictors": tuple(dict.fromkeys([*settings.predictors, *tags]))})
+        of[_TAGGED] = legacy_columns(study, models[0], settings.predictors, seed=settings.legacy_seed)
     of |= {name: design_columns(study, settings, name) for name in ("shared", "resplit", "disjoint")}
-    fits = {name: _fit(its, standardised=name != "legacy") for name, its in of.items()}
+    fits = {name: _fit(its, standardised=name not in _PER_UNIT) for name, its in of.items()}
     table = pd.concat([_rows(name, its, fits[name], settings.interval) for name, its in of.items()], ignore_index=True)
-    known = (table["fit"] == "legacy") & (models[0] == "gpt2") & (study.attrs.get("name") == "provo")
+    known = table["fit"].isin(_PER_UNIT) & (models[0] == "gpt2") & (study.attrs.get("name") == "provo")
     table.insert(7, "published", table["predictor"].map(_PUBLISHED).where(known))
-    dataset = _dataset(columns, fits)
+    dataset = _dataset(columns, fits["legacy"])
     shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
     return ExperimentResult(
         table=table,
@@ -109,7 +115,7 @@ def _rows(name: str, columns: ArdColumns, fit: SklearnArd, interval: float) -> p
         {
             "fit": name,
             "predictor": list(columns.predictors),
-            "unit": "TVD per unit" if name == "legacy" else "TVD per sd",
+            "unit": "TVD per unit" if name in _PER_UNIT else "TVD per sd",
             "coefficient": fit.coefficient,
             "sd": fit.sd,
             "lower": fit.coefficient - reach,
@@ -120,11 +126,11 @@ def _rows(name: str, columns: ArdColumns, fit: SklearnArd, interval: float) -> p
     )
 
 
-def _dataset(columns: ArdColumns, fits: Mapping[str, SklearnArd]) -> xr.Dataset:
+def _dataset(columns: ArdColumns, first: SklearnArd) -> xr.Dataset:
     """Contexts, the first step's line for each predictor with the others at their means, and coefficients."""
     values = _matrix(columns)
     ends = np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
-    first, means = fits["legacy"], values.mean(axis=0)
+    means = values.mean(axis=0)
     slope = first.coefficient[:, None]
     others = float(means @ first.coefficient) - means[:, None] * slope
     return xr.Dataset(
@@ -133,13 +139,12 @@ def _dataset(columns: ArdColumns, fits: Mapping[str, SklearnArd]) -> xr.Dataset:
             "predictor_value": (("row", "predictor"), values),
             "curve_at": (("predictor", "grid"), ends),
             "curve_tvd": (("predictor", "quantile", "grid"), (first.intercept + others + slope * ends)[:, None]),
-            "intercept": ("step", [fit.intercept for fit in fits.values()]),
-            "coefficient": (("step", "predictor"), np.stack([fit.coefficient for fit in fits.values()])),
-            "sd": (("step", "predictor"), np.stack([fit.sd for fit in fits.values()])),
+            "intercept": first.intercept,
+            "coefficient": ("predictor", first.coefficient),
+            "sd": ("predictor", first.sd),
         },
         coords={
             "predictor": list(columns.predictors),
-            "step": np.array(list(fits), dtype=object),
             "item_of_row": ("row", columns.item.astype(object)),
         },
     )

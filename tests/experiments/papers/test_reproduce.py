@@ -115,8 +115,10 @@ def test_every_value_has_one_verdict(first) -> None:
 
 def test_a_value_counted_from_other_data_is_not_compared() -> None:
     table = pd.DataFrame({"quantity": ["tvd"], "n_contexts": ["2686"], "ours": ["0.64"]})
-    assert value_of(table, {"n_contexts": "2686", "quantity": "tvd"}, "ours") == (0.64, "")
-    ours, problem = value_of(table, {"n_contexts": "797", "quantity": "tvd"}, "ours")
+    assert value_of(table, {"n_contexts": "2686", "quantity": "tvd"}, "ours") == (0.64, "", "")
+    # what a part says of its own number counts: computed where the folder has the samples, read where not
+    assert value_of(table.assign(basis=READ), {"quantity": "tvd"}, "ours") == (0.64, "", READ)
+    ours, problem, _ = value_of(table, {"n_contexts": "797", "quantity": "tvd"}, "ours")
     assert ours is None
     assert problem == "is of other data: n_contexts is 2686, not 797"
 
