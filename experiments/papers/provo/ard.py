@@ -7,26 +7,21 @@ other people on each side (``disjoint``).
 
 from __future__ import annotations
 
-import textwrap
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 from scipy.stats import norm
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.ard.figures import FIT_COLOURS, ard_predictors_figure, predictor_label
+from shannon_game.experiments.cloze.ard.figures import ard_predictors_figure, predictor_label
 from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, design_columns
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import chosen_models
 from shannon_game.experiments.harness import rows as column
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import mark, named, titled
-from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.papers.provo.quirks import legacy_columns
 from shannon_game.inference.cloze.sklearn_ard import SklearnArd, sklearn_ard
@@ -87,7 +82,6 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
         table=table,
         dataset=dataset,
         figures={
-            "coefficients": coefficients_figure(table, **shown),
             "predictors": ard_predictors_figure(dataset, line="scikit-learn's line", **shown),
         },
         text=_summary(table, columns),
@@ -166,31 +160,9 @@ def _summary(table: pd.DataFrame, columns: ArdColumns) -> str:
                 f"the oracle on average, elsewhere {columns.target[~near].mean():.3f}."
             )
     return said + (
-        " The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
+        " The paper draws 2 / lambda around each coefficient, twice the variance of a prior "
         "(`published_bar`), not the posterior standard deviation (`sd`)."
     )
 
 
 _STEPS = ("legacy", "standardised")
-
-
-@styled
-def coefficients_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str = "") -> Figure:
-    """Draw coefficients with the paper's bars and posterior intervals, per unit and per standard deviation."""
-    fig = new_figure(7.2, 3.5)
-    titles = {"legacy": "a  Per unit of each predictor", "standardised": "b  Per standard deviation"}
-    for axes, (step, title) in zip(fig.subplots(1, 2), titles.items(), strict=True):
-        own = table[table["fit"] == step]
-        at, middle, half = np.arange(len(own)), own["coefficient"], own["published_bar"]
-        axes.axhline(0, color="0.55", linewidth=0.8)
-        bars(axes, at - 0.1, middle - half, middle, middle + half, marker="s", color="#D55E00", capsize=3)
-        bars(axes, at + 0.1, own["lower"], middle, own["upper"], color=FIT_COLOURS[0], capsize=3)
-        axes.plot(at + 0.26, own["published"], "x", color="black", markersize=5)
-        axes.set_xticks(at, [textwrap.fill(predictor_label(name), 10) for name in own["predictor"]], fontsize=9)
-        axes.set_title(title)
-    fig.axes[0].set_ylabel("coefficient")
-    paper = mark("ours, the paper's bar (2 / lambda)", "#D55E00", "s", line="-")
-    ours = mark(f"ours, {interval:.0%} posterior interval", FIT_COLOURS[0], "o", line="-")
-    named(fig, [paper, ours, mark("published", "black", "x", markersize=6)], 2)
-    titled(fig, "Which predictors move the distance?", about)
-    return fig

@@ -131,7 +131,7 @@ def test_figures_of_the_papers_stand_in_one_folder(first, data: Path) -> None:
     files = drawn.files["paper_figures"]
     index = pd.read_csv(files / "figures.csv", keep_default_na=False)
     assert set(index["paper"]) == {"provo"}
-    assert {path.name for path in files.iterdir()} == {*index["file"]} - {""} | {"figures.csv"}
+    assert {path.name for path in files.iterdir()} == {*index["file"]} - {""} | {"figures.csv", "sheet.png"}
     of = index.groupby("figure")["file"].agg(list)
     assert of["figure 11"] == ["provo_figure_11.png", "provo_figure_11.svg"]
     assert all(name.startswith("provo_figure_1_text_1") for name in of["figure 1"])
