@@ -208,7 +208,7 @@ def _summary(table: pd.DataFrame, controls: pd.DataFrame, work: Work, n_candidat
     said = bullets(table.assign(label=table["model"].map(player_label)), line)
     if len(controls):
         wide = controls.pivot_table(["gain", "effect"], ["model", "split"], "score", sort=False)
-        wide = wide.set_axis([f"{score}_{what}" for what, score in wide.columns], axis=1)
+        wide = wide.set_axis(wide.columns.map("{0[1]}_{0[0]}".format), axis=1)
         line = (
             "{model}, {split}: a text adds {average_gain:+.3f} to its control's average score "
             "({average_effect:.2f} sd of the pairs), and {logprob_of_candidates_nats_gain:+.2f} nats to its "
