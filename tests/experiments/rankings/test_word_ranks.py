@@ -134,7 +134,7 @@ def test_a_reader_of_the_rules_is_told_from_one_who_stops_reading(inference: str
 def test_which_of_two_scores_sees_what_a_reader_knows() -> None:
     """Steady evidence shows in the probability; confidence that is erratic blurs the probability, not the ranks.
 
-    Of 4,000 drawn pairs the effects are 6.5 and 0.6, and 0.2 and 1.6; of 60 they are within a third of that.
+    Of 4,000 drawn pairs the effects are 6.5 and 0.6, and 0.2 and 2.4; the factor of 3 leaves half of that to chance.
     """
     steady = effects(60, [1], Reader(1000, nats=0.5))["effect"]["1 sentence of noise"]
     assert steady["logprob_of_candidates_nats"] > 3 * steady["reciprocal"] > 0
