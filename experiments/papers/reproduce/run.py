@@ -211,7 +211,8 @@ def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: 
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **limits},
+            # its data are among its settings, by which it is found again
+            env={name: value for name, value in os.environ.items() if name != "SHANNON_DATA"} | limits,
         )
         running[one.part.name] = process
         try:

@@ -71,7 +71,7 @@ def reproduced(data: Path, folder: Path, parts: list[str] = PARTS_RUN, **setting
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as site:
         Path(site, "shannon_game").symlink_to(ROOT / "shannon_game")
         patch.setenv("PYTHONPATH", site)
-        patch.delenv("SHANNON_DATA", raising=False)
+        patch.setenv("SHANNON_DATA", str(data))
         patch.chdir(site)
         return prepare(cfg).run()
 
@@ -127,7 +127,10 @@ def test_a_value_counted_from_other_data_is_not_compared() -> None:
 def test_figures_of_the_papers_stand_in_one_folder(first, data: Path) -> None:
     """Named as in the papers, a subset of a study too; what is not drawn says why."""
     folder, _ = first
+    old = stamps(folder)
     drawn = reproduced(data, folder, papers=["provo"], parts=["improve", "distributions"], figures=True)
+    # parts that are done are taken, wherever their data were said to be
+    assert stamps(folder) == old
     files = drawn.files["paper_figures"]
     index = pd.read_csv(files / "figures.csv", keep_default_na=False)
     assert set(index["paper"]) == {"provo"}
