@@ -75,7 +75,9 @@ class WordRanksSettings(Seeded, language_models.StoreSettings):
 def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResult:
     """Rank the next word of texts among whole words, by every model.
 
-    A row per model and split, and one of all splits. ``items.csv`` has every place with its rank.
+    A row per model and split, and one of all splits. ``items.csv`` has every place with its rank. Where the texts have
+    controls, ``controls.csv`` has what a text adds to its control by every score: `gain`, and `effect`, the gain in
+    standard deviations of the pairs.
     """
     if not settings.models:
         raise InputError(f"names no model; add {Set('model', ['smollm2'])}", field=Set("model"))
@@ -89,12 +91,13 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
     rows = pd.concat(found, ignore_index=True)
     parts = [(name, *part) for name, own in rows.groupby("model", sort=False) for part in _parts(own)]
     table = pd.DataFrame([_row(str(name), split, its, settings.top_k, len(candidates)) for name, split, its in parts])
+    controls = _controls(study, rows, settings.top_k)
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(WordRanksRow.variables(table, "row") | table_variables(rows.add_prefix("place_"), "place")),
         figures={"word_ranks": word_ranks_figure(rows, len(candidates), str(study.attrs.get("name", "")))},
-        text=_summary(table, work, len(candidates)),
-        tables={"items": rows},
+        text=_summary(table, controls, work, len(candidates)),
+        tables={"items": rows} | ({} if controls.empty else {"controls": controls}),
     )
 
 
@@ -165,6 +168,26 @@ def _parts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(EVERYTHING, rows)] if len(splits) == 1 else [(EVERYTHING, rows), *splits]
 
 
+def _controls(study: xr.Dataset, rows: pd.DataFrame, top_k: int) -> pd.DataFrame:
+    """What a text adds to its control, by model, split and score; nothing where the study has no controls."""
+    if not {"rules_pair", "is_control"} <= {*study.data_vars}:
+        return pd.DataFrame()
+    of = study[["rules_pair", "is_control"]].to_dataframe().set_index(study["document"].to_numpy().astype(str))
+    rank = rows["rank"].to_numpy(dtype=float)
+    scores = {"top1_accuracy": top_k_accuracy(rank, 1), "reciprocal": reciprocal_score(rank)}
+    scores["average"] = average_score(rank_at(rank, top_k), top_k)
+    its = rows.assign(**scores).join(of[["rules_pair", "is_control"]], on="document").set_index(["model", "rules_pair"])
+    names = [*scores, "logprob_of_candidates_nats", "logprob_nats"]
+    texts, controls = its[~its["is_control"]], its[its["is_control"]]
+    gains = (texts[names] - controls[names]).assign(split=texts["split"])
+    long = gains.reset_index().melt(["model", "rules_pair", "split"], var_name="score", value_name="its")
+    by_score = long.groupby(["model", "split", "score"], sort=False)["its"]
+    found = by_score.agg(n_pairs="count", gain="mean", std="std").reset_index()
+    found["gain_se"] = found["std"] / np.sqrt(found["n_pairs"])
+    found["effect"] = found["gain"] / found["std"].where(found["std"] > 0)
+    return found.drop(columns="std")
+
+
 def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: int) -> dict[str, Any]:
     rank, document = rows["rank"].to_numpy(dtype=float), rows["document"].to_numpy()
     row: dict[str, Any] = {"model": name, "split": split, "n_places": len(rows), "n_documents": len(set(document))}
@@ -177,13 +200,23 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
     return {**row, "loss_nats": loss.mean, "loss_se_nats": loss.se, "median_rank": float(np.median(rank))}
 
 
-def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:
+def _summary(table: pd.DataFrame, controls: pd.DataFrame, work: Work, n_candidates: int) -> str:
     line = (
         "**{label} ranks the right word first in {top1_accuracy:.0%} of {n_places:,} places** ({split}). The average "
         "score is {average:.3f} (se {average_se:.3f}), {loss_nats:.2f} nats per word."
     )
+    said = bullets(table.assign(label=table["model"].map(player_label)), line)
+    if len(controls):
+        wide = controls.pivot_table(["gain", "effect"], ["model", "split"], "score", sort=False)
+        wide = wide.set_axis(wide.columns.map("{0[1]}_{0[0]}".format), axis=1)
+        line = (
+            "{model}, {split}: a text adds {average_gain:+.3f} to its control's average score "
+            "({average_effect:.2f} sd of the pairs), and {logprob_of_candidates_nats_gain:+.2f} nats to its "
+            "log-probability ({logprob_of_candidates_nats_effect:.2f} sd)."
+        )
+        said += f"\n{bullets(wide.reset_index(), line)}"
     return (
-        f"{bullets(table.assign(label=table['model'].map(player_label)), line)}\n\n{n_candidates:,} whole words are "
+        f"{said}\n\n{n_candidates:,} whole words are "
         "ranked, the same for every model, whatever its tokenizer. A random guess is right in "
         f"{1 / n_candidates:.1%} of the places. {work.said()}"
     )

@@ -19,7 +19,7 @@ import pytest
 import shannon_game as sg
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.store import BudgetSpentError
-from tests.experiments.command import command, environment, run
+from tests.experiments.command import command, environment, run, run_experiment
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, serving
 
 READING = """\
@@ -221,3 +221,30 @@ def test_a_killed_run_asks_nothing_again(home: Path) -> None:
         assert served.n_requests - len(served.charged) <= 2
     assert re.search(r"documents under api: \d+ to do", done.stderr)
     assert (home / "out" / "cards" / "api.json").is_file()
+
+
+class Tuned(Echo):
+    """The model named tuned scores words by other digits than the one named base."""
+
+    def answer(self, path: str, body: dict[str, Any]) -> bytes:
+        answer = json.loads(super().answer(path, body))
+        if body["model"] == "tuned":
+            its = answer["choices"][0]["logprobs"]
+            its["token_logprobs"] = [nats and -((7.3 * nats) % 5) for nats in its["token_logprobs"]]
+        return json.dumps(answer).encode()
+
+
+def test_a_tuned_model_stands_beside_its_base(home: Path) -> None:
+    """Two models of one server in one command, on the same texts and apart in the store."""
+    with serving(Tuned()) as served:
+        models = [
+            setting
+            for name in ("base", "tuned")
+            for setting in (f"+models.{name}.source=api", f"+models.{name}.base_url={served.url}")
+        ]
+        ask = ["+exp=beside_people", "study.names=[spr.yaml]", "model=[]", *models, "experiment.store=store"]
+        ask += ["+models.base.model=base", "+models.tuned.model=tuned", "experiment.n_replicates=20"]
+        result = run_experiment(*ask, "experiment.n_splits=2")
+    value = result.table.set_index(["score", "model"])["value"]["gain"]
+    assert {"base", "tuned"} <= {*value.index}
+    assert value["base"] != value["tuned"]

@@ -68,8 +68,8 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
     if len(first) > _NAMED:
         share = people["probability"]
         said = (
-            f"has from {share.min():.0%} to {share.max():.0%} of their answers, in half of the contexts more than "
-            f"{share.median():.0%}, and is the word of the text in {int(people['target'].sum())}"
+            f"has {share.min():.0%} to {share.max():.0%} of their answers (median {share.median():.0%}), and is the "
+            f"word of the text in {int(people['target'].sum())}"
         )
     else:
         said = f"is {listed(first)}"

@@ -1,38 +1,35 @@
 """``+exp=reproduce experiment.of=ard``: the regression of appendix B, step by step up to a clean one.
 
-Steps: with the paper's settings (``legacy``), ``standardised``, and on clean words with the same split on both sides
-(``shared``), over all splits of the same people (``resplit``), and with other people on each side (``disjoint``).
+Steps: with the paper's settings (``legacy``), ``standardised``, with ``parts_of_speech`` where the study has them, and
+on clean words: with the same split on both sides (``shared``), over all splits of the same people (``resplit``), with
+other people on each side (``disjoint``).
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 from scipy.stats import norm
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.ard.figures import FIT_COLOURS, ard_predictors_figure, predictor_label
+from shannon_game.experiments.cloze.ard.figures import ard_predictors_figure, predictor_label
 from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, design_columns
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import chosen_models
 from shannon_game.experiments.harness import rows as column
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import mark, named, titled
-from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.papers.provo.quirks import legacy_columns
 from shannon_game.inference.cloze.sklearn_ard import SklearnArd, sklearn_ard
 from shannon_game.inference.settings import Names, Probability
 from shannon_game.models.cloze.ard_columns import ArdColumns
 
+_TAGGED = "parts_of_speech"
+_PER_UNIT = ("legacy", _TAGGED)
 _PUBLISHED = {"human_entropy": 0.053, "model_entropy": 0.095, "oracle_tvd": 0.117, "context_length": 0.0}
 
 
@@ -64,24 +61,27 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
     if len(models) != 1:
         raise InputError(f"is {models}; the paper's regression is about one model: players: [gpt2]", field="players")
     columns = legacy_columns(study, models[0], settings.predictors, seed=settings.legacy_seed)
+    tags = [str(name) for name in study.data_vars if str(name).startswith("tag_")]
     if not np.isfinite(_matrix(columns)).all():
         raise InputError(
             f"{models[0]!r} has contexts without any word or answer, and the paper's code cannot take them",
             field="players",
         )
     of = {"legacy": columns, "standardised": columns}
+    if tags:
+        settings = settings.model_copy(update={"predictors": tuple(dict.fromkeys([*settings.predictors, *tags]))})
+        of[_TAGGED] = legacy_columns(study, models[0], settings.predictors, seed=settings.legacy_seed)
     of |= {name: design_columns(study, settings, name) for name in ("shared", "resplit", "disjoint")}
-    fits = {name: _fit(its, standardised=name != "legacy") for name, its in of.items()}
+    fits = {name: _fit(its, standardised=name not in _PER_UNIT) for name, its in of.items()}
     table = pd.concat([_rows(name, its, fits[name], settings.interval) for name, its in of.items()], ignore_index=True)
-    known = (table["fit"] == "legacy") & (models[0] == "gpt2") & (study.attrs.get("name") == "provo")
+    known = table["fit"].isin(_PER_UNIT) & (models[0] == "gpt2") & (study.attrs.get("name") == "provo")
     table.insert(7, "published", table["predictor"].map(_PUBLISHED).where(known))
-    dataset = _dataset(columns, fits)
+    dataset = _dataset(columns, fits["legacy"])
     shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
     return ExperimentResult(
         table=table,
         dataset=dataset,
         figures={
-            "coefficients": coefficients_figure(table, **shown),
             "predictors": ard_predictors_figure(dataset, line="scikit-learn's line", **shown),
         },
         text=_summary(table, columns),
@@ -109,7 +109,7 @@ def _rows(name: str, columns: ArdColumns, fit: SklearnArd, interval: float) -> p
         {
             "fit": name,
             "predictor": list(columns.predictors),
-            "unit": "TVD per unit" if name == "legacy" else "TVD per sd",
+            "unit": "TVD per unit" if name in _PER_UNIT else "TVD per sd",
             "coefficient": fit.coefficient,
             "sd": fit.sd,
             "lower": fit.coefficient - reach,
@@ -120,11 +120,11 @@ def _rows(name: str, columns: ArdColumns, fit: SklearnArd, interval: float) -> p
     )
 
 
-def _dataset(columns: ArdColumns, fits: Mapping[str, SklearnArd]) -> xr.Dataset:
+def _dataset(columns: ArdColumns, first: SklearnArd) -> xr.Dataset:
     """Contexts, the first step's line for each predictor with the others at their means, and coefficients."""
     values = _matrix(columns)
     ends = np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
-    first, means = fits["legacy"], values.mean(axis=0)
+    means = values.mean(axis=0)
     slope = first.coefficient[:, None]
     others = float(means @ first.coefficient) - means[:, None] * slope
     return xr.Dataset(
@@ -133,13 +133,12 @@ def _dataset(columns: ArdColumns, fits: Mapping[str, SklearnArd]) -> xr.Dataset:
             "predictor_value": (("row", "predictor"), values),
             "curve_at": (("predictor", "grid"), ends),
             "curve_tvd": (("predictor", "quantile", "grid"), (first.intercept + others + slope * ends)[:, None]),
-            "intercept": ("step", [fit.intercept for fit in fits.values()]),
-            "coefficient": (("step", "predictor"), np.stack([fit.coefficient for fit in fits.values()])),
-            "sd": (("step", "predictor"), np.stack([fit.sd for fit in fits.values()])),
+            "intercept": first.intercept,
+            "coefficient": ("predictor", first.coefficient),
+            "sd": ("predictor", first.sd),
         },
         coords={
             "predictor": list(columns.predictors),
-            "step": np.array(list(fits), dtype=object),
             "item_of_row": ("row", columns.item.astype(object)),
         },
     )
@@ -161,31 +160,9 @@ def _summary(table: pd.DataFrame, columns: ArdColumns) -> str:
                 f"the oracle on average, elsewhere {columns.target[~near].mean():.3f}."
             )
     return said + (
-        " The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
+        " The paper draws 2 / lambda around each coefficient, twice the variance of a prior "
         "(`published_bar`), not the posterior standard deviation (`sd`)."
     )
 
 
 _STEPS = ("legacy", "standardised")
-
-
-@styled
-def coefficients_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str = "") -> Figure:
-    """Draw coefficients with the paper's bars and posterior intervals, per unit and per standard deviation."""
-    fig = new_figure(7.2, 3.5)
-    titles = {"legacy": "a  Per unit of each predictor", "standardised": "b  Per standard deviation"}
-    for axes, (step, title) in zip(fig.subplots(1, 2), titles.items(), strict=True):
-        own = table[table["fit"] == step]
-        at, middle, half = np.arange(len(own)), own["coefficient"], own["published_bar"]
-        axes.axhline(0, color="0.55", linewidth=0.8)
-        bars(axes, at - 0.1, middle - half, middle, middle + half, marker="s", color="#D55E00", capsize=3)
-        bars(axes, at + 0.1, own["lower"], middle, own["upper"], color=FIT_COLOURS[0], capsize=3)
-        axes.plot(at + 0.26, own["published"], "x", color="black", markersize=5)
-        axes.set_xticks(at, [textwrap.fill(predictor_label(name), 10) for name in own["predictor"]], fontsize=9)
-        axes.set_title(title)
-    fig.axes[0].set_ylabel("coefficient")
-    paper = mark("ours, the paper's bar (2 / lambda)", "#D55E00", "s", line="-")
-    ours = mark(f"ours, {interval:.0%} posterior interval", FIT_COLOURS[0], "o", line="-")
-    named(fig, [paper, ours, mark("published", "black", "x", markersize=6)], 2)
-    titled(fig, "Which predictors move the distance?", about)
-    return fig

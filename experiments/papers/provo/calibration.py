@@ -27,18 +27,8 @@ _PLAYERS = {
 
 
 def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
-    """Compute the calibration errors of appendix A: two samples of the people, and GPT-2; read those of appendix D.
-
-    The samples of tokens are not public; their errors are single numbers that the authors stored.
-    """
-    single = single_numbers(study)
-    found = {
-        f"ece/appendix D/{player}/human, as stored": float(single[_TOKENS + key])
-        for key, player in _PLAYERS.items()
-        if _TOKENS + key in single
-    }
-    if "gpt2" in model_names(study):
-        found |= _renormalised_calibration(study)
+    """Compute the calibration errors of appendix A: two samples of the people, and GPT-2."""
+    found = _renormalised_calibration(study) if "gpt2" in model_names(study) else {}
     stored = StoredLists(study)
     if _HALVES not in stored.names:
         return found
@@ -57,6 +47,13 @@ def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
                 error = expected_calibration_error(sure, (counts.word[top] == right).astype(float), bins="legacy")
                 found[f"ece/appendix A/{player}{drawn}/{label}"] = error.ece
     return found
+
+
+def stored_token_errors(study: xr.Dataset) -> dict[str, float]:
+    """Read the calibration errors of appendix D that the authors stored."""
+    single = single_numbers(study)
+    there = {player: single[_TOKENS + key] for key, player in _PLAYERS.items() if _TOKENS + key in single}
+    return {f"ece/appendix D/{player}/human": float(value) for player, value in there.items()}
 
 
 def _renormalised_calibration(study: xr.Dataset) -> dict[str, float]:

@@ -9,7 +9,7 @@ lists.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +40,10 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.settings import ORACLE
 from shannon_game.experiments.papers.provo.appendices import Lists, appendix_lists, spread_of_oracles
 from shannon_game.experiments.papers.provo.appendix_figures import last_losses
-from shannon_game.experiments.papers.provo.calibration import appendix_calibration, corpus_words
+from shannon_game.experiments.papers.provo.calibration import appendix_calibration, corpus_words, stored_token_errors
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 from shannon_game.experiments.papers.provo.stored import Floats, StoredLists, in_order_of, without_word
-from shannon_game.experiments.papers.provo.tokens import token_oracles
+from shannon_game.experiments.papers.provo.tokens import token_results
 from shannon_game.experiments.papers.published_study import parse_select
 
 _TABLE = Path(__file__).parents[1] / "provo_published.csv"
@@ -74,10 +74,12 @@ class LegacyResults:
     """By the name of the stored list: one value per context, in its order. NaN where the folder has no samples."""
     n_contexts: Mapping[str, int]
     """Contexts of each model whose samples the folder has."""
+    read: Set[str] = frozenset()
+    """Numbers that are the authors' stored results, as the folder lacks what they were computed from."""
 
 
 def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyResults:
-    """Compute everything of the paper's code that the public files allow, oracles of tokens by GPT-2's vocabulary."""
+    """Compute everything of the paper's code that the files allow, first tokens by a vocabulary where one is given."""
     if "result_name" not in study.dims or "model" not in study.dims:
         problem = "holds no stored results; the experiments without legacy in their names work for every cloze study"
         raise InputError(problem, source="legacy", field="study")
@@ -87,12 +89,15 @@ def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyR
         legacy.model(name)
     appendices = appendix_lists(study)
     spread = spread_of_oracles({name: values for name, (values, _) in appendices.items()})
-    token_lists, token_errors = token_oracles(study, vocabulary) if vocabulary else ({}, {})
+    token_lists, token_errors = token_results(study, vocabulary)
     lists = legacy.lists | appendices | token_lists
-    numbers = {**legacy.numbers, **appendix_calibration(study), **token_errors, **spread, **last_losses(study)}
+    stored = {**stored_token_errors(study), **last_losses(study)}
+    numbers = {**legacy.numbers, **appendix_calibration(study), **spread, **stored, **token_errors}
+    read = legacy.read | (stored.keys() - token_errors.keys())
     if "tvd/gpt2/stored list" in numbers and "tvd/oracle2-oracle1" in numbers:
         numbers["tvd/gpt2 minus oracles"] = numbers["tvd/gpt2/stored list"] - numbers["tvd/oracle2-oracle1"]
-    return LegacyResults(numbers, {name: values for name, (values, _) in lists.items()}, legacy.n_contexts)
+        read |= {"tvd/gpt2 minus oracles"} if "tvd/gpt2/stored list" in read else set()
+    return LegacyResults(numbers, {name: values for name, (values, _) in lists.items()}, legacy.n_contexts, read)
 
 
 class _Legacy:
@@ -111,6 +116,7 @@ class _Legacy:
         self.numbers: dict[str, float] = {}
         self.lists: Lists = {}
         self.n_contexts: dict[str, int] = {}
+        self.read: set[str] = set()
 
     def _drop_blank(self, counts: WordCounts) -> WordCounts:
         return without_word(counts, self._words.blank)
@@ -175,8 +181,6 @@ class _Legacy:
         to_oracle = tvd_to_split_halves(cpd, split)[0]
         self.numbers[f"tvd/{name}"] = float(distance.mean())
         stored_human, stored_oracle = STORED[name]
-        if stored_human in self._stored.names:
-            self.numbers[f"tvd/{name}/stored list"] = float(self._stored.values(stored_human).mean())
         prefix = stored_human.rpartition("/")[0]
         everyone = relative_frequencies(human)
         found = {
@@ -192,6 +196,12 @@ class _Legacy:
         for stored in filter(found.__contains__, self._stored.names):
             wanted = self._stored.items(stored)
             self.lists[stored] = in_order_of(wanted, found[stored], items), wanted
+        if stored_human in self._stored.names:
+            values, quantity = self.lists[stored_human][0], f"tvd/{name}/stored list"
+            if np.isnan(values).any():
+                values = self._stored.values(stored_human)
+                self.read.add(quantity)
+            self.numbers[quantity] = float(values.mean())
         seeds = [1, *_SEEDS] if name in GPT2_MODELS else list(_SEEDS)
         many = legacy_split_halves(answers, seeds, in_place=name in GPT2_MODELS).without(self._words.blank)
         tops = split_half_top_words(many)[len(seeds) - len(_SEEDS) :]

@@ -20,7 +20,7 @@ from shannon_game.experiments.papers.provo.results import (
     stored_comparison,
 )
 from shannon_game.experiments.papers.provo.stored import StoredLists
-from shannon_game.experiments.papers.published_study import REPRODUCED, judge
+from shannon_game.experiments.papers.published_study import COMPUTED, READ, REPRODUCED, judge
 from shannon_game.inference.settings import Settings, UserPath
 
 
@@ -39,6 +39,7 @@ class TvdLegacyRow(column.Row):
     printed: str = column.beside("authors_code", "as printed")
     n_contexts: int = column.context("contexts")
     source: str = column.detail("place in the paper")
+    basis: str = column.detail("computed, or read from the authors' stored results")
 
 
 @experiment(TvdLegacySettings, row=TvdLegacyRow)
@@ -103,5 +104,6 @@ def legacy_table(results: LegacyResults) -> pd.DataFrame:
             "printed": table["printed"].fillna(""),
             "n_contexts": table.index.str.split("/").str[1].map(results.n_contexts).astype("Int64"),
             "source": table["source"].fillna(""),
+            "basis": np.where(table.index.isin([*results.read]), READ, COMPUTED),
         }
     ).reset_index(names="quantity")

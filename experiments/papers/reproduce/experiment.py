@@ -284,7 +284,7 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
     for row in rows_of(study.to_dataframe().reset_index()):
         outcome = by_name[row.part] if row.part else None
         ours: float | None = None
-        reason, problem = row.reason, ""
+        reason, problem, basis = row.reason, "", row.basis
         if outcome is None and row.paper in PAPERS and row.paper not in asked:
             verdict = NOT_RUN
         elif outcome is not None and not outcome.has_outputs:
@@ -295,7 +295,8 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
                 if path not in cache:
                     # cells as they were written
                     cache[path] = read_guarded_csv(path) if path.is_file() else None
-                ours, problem = value_of(cache[path], parse_select(row.select), row.column)
+                ours, problem, found_basis = value_of(cache[path], parse_select(row.select), row.column)
+                basis = found_basis or basis
                 reason = reason or (f"{row.table}: {problem}" if problem else "")
             other_data = ours is None and problem.startswith(_OTHER_DATA)
             verdict = judge(
@@ -303,7 +304,7 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
                 tolerance=row.tolerance,
                 expected=NOT_AVAILABLE if other_data else row.expected,
                 reason=reason if other_data else row.reason,
-                basis=row.basis,
+                basis=basis,
             )
         found = {"ours": np.nan, "difference": np.nan}
         if ours is not None:
@@ -320,27 +321,27 @@ def of_asked_papers(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["paper"].isin(asked)] if len(asked) else table
 
 
-def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str) -> tuple[float | None, str]:
-    """Find one number in a part's table."""
+def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str) -> tuple[float | None, str, str]:
+    """Find one number in a part's table: the number, what is wrong, and whether it is read where the table says so."""
     if table is None:
-        return None, "is not there"
+        return None, "is not there", ""
     missing = next((name for name in (*select, column) if name not in table), None)
     if missing is not None:
-        return None, f"has no column {missing}"
+        return None, f"has no column {missing}", ""
     mine = table
     # what a value was counted from comes last: ours of other data is not compared with it
     for name, cell in sorted(select.items(), key=lambda pair: pair[0].startswith("n_")):
         of_all, mine = mine, mine[mine[name] == cell]
         if name.startswith("n_") and mine.empty and len(of_all) == 1:
-            return None, f"{_OTHER_DATA}: {name} is {of_all[name].iloc[0]}, not {cell}"
+            return None, f"{_OTHER_DATA}: {name} is {of_all[name].iloc[0]}, not {cell}", ""
     if len(mine) != 1:
         said = " | ".join(f"{name}={cell}" for name, cell in select.items())
-        return None, f"has {len(mine)} rows with {said}"
+        return None, f"has {len(mine)} rows with {said}", ""
     cell = str(mine[column].iloc[0])
     with suppress(ValueError):
         if math.isfinite(value := float(cell)):
-            return value, ""
-    return None, f"has {cell!r} in {column}"
+            return value, "", str(mine["basis"].iloc[0]) if "basis" in mine else ""
+    return None, f"has {cell!r} in {column}", ""
 
 
 def _value_warnings(bad: pd.DataFrame) -> list[str]:

@@ -22,10 +22,12 @@ from omegaconf import DictConfig
 
 from shannon_game.estimators.messages import quoted
 from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.figures import png_of
 from shannon_game.experiments.harness.outputs import moved_aside, read_status
 from shannon_game.experiments.harness.process import Terminated
 from shannon_game.experiments.harness.resume import done_before, job_identity
 from shannon_game.experiments.papers.reproduce.parts import DATA, PAPER_FIGURES, PaperPart
+from shannon_game.experiments.papers.reproduce.sheet import figure_sheet
 from shannon_game.experiments.studies.public_data import public_folder
 from shannon_game.inference.progress import counted, say, stage
 
@@ -209,7 +211,8 @@ def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: 
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **limits},
+            # its data are among its settings, by which it is found again
+            env={name: value for name, value in os.environ.items() if name != "SHANNON_DATA"} | limits,
         )
         running[one.part.name] = process
         try:
@@ -238,13 +241,16 @@ def cores() -> int:
 
 
 def write_figures(outcomes: Mapping[str, Outcome], papers: Iterable[str], folder: Path) -> None:
-    """Copy the papers' figures to a folder, named as there; ``figures.csv`` says what is not drawn, and why."""
+    """Copy the papers' figures to a folder, named as there; ``figures.csv`` says what is not drawn, and why.
+
+    ``sheet.png`` has all of them, each below what the paper's figure shows.
+    """
     folder.mkdir()
     rows = []
     asked = ((paper, *each) for paper in papers for each in PAPER_FIGURES.get(paper, {}).items())
     for paper, where, one in asked:
         outcome, found = outcomes.get(one.get("part", "")), list[Path]()
-        row = {"paper": paper, "figure": where, "file": "", "note": one.get("note", "")}
+        row = {"paper": paper, "figure": where, "file": "", "note": one.get("note", ""), "caption": one["caption"]}
         if outcome is not None and outcome.has_outputs:
             found = sorted((outcome.planned.folder / "figures").glob(f"{one['figure']}.*"))
         elif outcome is not None:
@@ -255,3 +261,4 @@ def write_figures(outcomes: Mapping[str, Outcome], papers: Iterable[str], folder
             rows.append({**row, "file": name})
         rows += [] if found else [row]
     write_csv(pd.DataFrame(rows), folder / "figures.csv")
+    (folder / "sheet.png").write_bytes(png_of(figure_sheet(rows, folder)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -28,8 +28,9 @@ from shannon_game.experiments.studies.cloze.provo_parse import (
     TRAINING_FILES,
     parse,
 )
+from shannon_game.experiments.studies.cloze.provo_tokens import with_tokens
 from shannon_game.experiments.studies.cloze.rows import cloze_dataset
-from shannon_game.experiments.studies.files import Files
+from shannon_game.experiments.studies.files import Files, read_bytes
 from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects
 from shannon_game.experiments.studies.plain_table import Table, finished, specification
 from shannon_game.experiments.studies.public_data import public_folder
@@ -38,6 +39,7 @@ from shannon_game.inference.settings import Settings, UserPath
 
 NORMS_FILE = "Provo_Corpus-Predictability_Norms.csv"
 _OFF_TOTAL = "contexts whose counts do not sum to Total_Response_Count; the counts are used"
+_TAGS = specification(id="text_id", text="tag", whole="word_num")
 _SPEC = specification(
     id="Text_ID",
     text_or_empty="Text Word Response",
@@ -53,6 +55,11 @@ class ProvoSettings(Settings):
     $SHANNON_DATA/provo."""
     layout: Literal["auto", "repository", "norms"] = "auto"
     """Which of the two root is."""
+    tokens: bool = False
+    """Read GPT-2's probabilities of tokens (appendix D), too, where the folder has them: gigabytes."""
+    tags: UserPath | None = None
+    """CSV file with text_id, word_num and tag, the part of speech of each context's last word: ``tag_NOUN`` and so on
+    become predictors."""
 
 
 @loader(ProvoSettings)
@@ -79,7 +86,27 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
     """
     root, layout = _place(settings)
     files, names = _names(root, layout)
-    return validate_cloze_study(_parsed(files, names, layout))
+    study = _parsed(files, names, layout)
+    if settings.tokens:
+        study = with_tokens(study, root)
+    return validate_cloze_study(study if settings.tags is None else _tagged(study, settings.tags))
+
+
+def _tagged(study: xr.Dataset, path: Path) -> xr.Dataset:
+    """Add a variable of zeros and ones for each part of speech."""
+    content = read_bytes(path, field="tags")
+    table = _table(content, str(path), _TAGS, "tag")
+    of = dict(zip(zip(table["text_id"].tolist(), table["word_num"].tolist(), strict=True), table["tag"], strict=True))
+    places = zip(study["text_id"].to_numpy().astype(str).tolist(), study["word_num"].to_numpy().tolist(), strict=True)
+    tags = [of.get(place) for place in places]
+    if None in tags:
+        at = tags.index(None)
+        missing = f"text {study['text_id'][at].item()}, word {study['word_num'][at].item()}"
+        raise InputError(f"has no tag of {tags.count(None)} contexts, the first {missing}", source=path, field="tag")
+    codes, names = pd.factorize(objects([str(tag) for tag in tags]), sort=True)
+    study = study.assign({f"tag_{name}": ("item", (codes == at).astype(float)) for at, name in enumerate(names)})
+    digest = hashlib.sha256(content + study.attrs["data_sha256"].encode()).hexdigest()
+    return study.assign_attrs(data_sha256=digest)
 
 
 def _place(settings: ProvoSettings) -> tuple[Path, str]:
@@ -109,6 +136,8 @@ def _names(root: Path, layout: str) -> tuple[Files, list[str]]:
         raise InputError("is no folder; an archive of the repository has to be unpacked first", source=root)
     patterns = (HUMAN_FILES, *MODEL_FILES.values(), *RESULT_FILES, TRAINING_FILES)
     found = {path.relative_to(root).as_posix() for pattern in patterns for path in root.glob(pattern)}
+    # 2,640 lists of appendix E by oracle, of which no value is printed
+    found = {name for name in found if not name.endswith("_reps.json")}
     # a link that leads nowhere is no file that is absent
     names = sorted(found | {name for name in MODEL_FILES.values() if (root / name).is_symlink()})
     if not any(name.startswith(HUMAN_FILES.rpartition("/")[0]) for name in names):
@@ -135,7 +164,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
     Response_Count; Total_Response_Count, where it is there, has to be the sum of the counts or the difference is
     noted. The context is the first Word_Number - 1 space-separated tokens of the passage.
     """
-    table = _table(content, where)
+    table = _table(content, where, _SPEC, "answer", ["Total_Response_Count"])
     of = table.groups("Text_ID", "Word_Number", what="context")
     number = table["Word_Number"][of.first].astype(np.int32)
     tokens = [re.split(" +", text.strip()) for text in table["Text"][of.first].tolist()]
@@ -176,7 +205,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
     return study
 
 
-def _table(content: bytes, where: str) -> Table:
+def _table(content: bytes, where: str, spec: Mapping[str, str], of: str, optional: Sequence[str] = ()) -> Table:
     notes: list[Note] = []
     try:
         text = content.decode("utf-8-sig")
@@ -185,8 +214,8 @@ def _table(content: bytes, where: str) -> Table:
         notes.append(Note("the table is not UTF-8; read as Windows-1252", 1))
     columns, lines = text_columns(text, Path(where), TableFile(separator="comma"), (), notes)
     cells = pd.DataFrame({name: objects(column) for name, column in columns.items()}, dtype=object)
-    table = finished(Table(cells, where, "", lines, "line", notes=notes), of="answer", once=False)
-    return table.named({name: name for name in _SPEC}, _SPEC, optional=["Total_Response_Count"])
+    table = finished(Table(cells, where, "", lines, "line", notes=notes), of=of, once=False)
+    return table.named({name: name for name in spec}, spec, optional=optional)
 
 
 def _letters(word: str) -> str:

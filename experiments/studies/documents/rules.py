@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
 import xarray as xr
 
-from shannon_game.estimators.documents.rules import rules_texts
+from shannon_game.estimators.documents.rules import Inference, Place, rules_texts
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
@@ -22,7 +23,12 @@ class RulesSettings(Seeded, Settings):
     n_rules: Count = 4
     """Colours that a text tells; one of them is asked for."""
     n_steps: Count = 1
-    """Rules from which the last word follows: 1 says it, more make a chain."""
+    """Things from the one asked for to that of the colour: 1 says it, more make a chain."""
+    inferences: tuple[Inference, ...] = ("chain",)
+    """How the colour follows at last: chain (it is said), exclusion (one of two, and not the other), condition (if
+    something holds, and it does)."""
+    place: Place = "spread"
+    """Where the rules that are needed stand: spread at random, first or last."""
 
 
 @loader(RulesSettings)
@@ -40,15 +46,24 @@ def rules(settings: RulesSettings) -> xr.Dataset:
         n_noise=settings.noise,
         n_rules=settings.n_rules,
         n_steps=settings.n_steps,
+        inferences=settings.inferences,
+        place=settings.place,
         seed=settings.seed,
     )
     documents = [
         Document(
             f"text {number}",
             one.text,
-            f"{counted(one.n_noise, 'sentence')} of noise" + ("" if one.has_rule else ", no rule"),
+            f"{counted(one.n_noise, 'sentence')} of noise"
+            + (f", {one.inference}" if len(settings.inferences) > 1 else "")
+            + ("" if one.has_rule else ", no rule"),
         )
         for number, one in enumerate(found)
     ]
     digest = hashlib.sha256("\n".join(one.text for one in found).encode()).hexdigest()
-    return documents_study("rules", documents, {"simulated": digest}, source="study rules")
+    study = documents_study("rules", documents, {"simulated": digest}, source="study rules")
+    return study.assign(
+        rules_pair=("document", np.repeat(np.arange(len(found) // 2), 2)),
+        is_control=("document", np.array([not one.has_rule for one in found])),
+        distance=("document", np.array([one.distance for one in found])),
+    )

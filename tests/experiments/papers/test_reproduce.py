@@ -71,7 +71,7 @@ def reproduced(data: Path, folder: Path, parts: list[str] = PARTS_RUN, **setting
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as site:
         Path(site, "shannon_game").symlink_to(ROOT / "shannon_game")
         patch.setenv("PYTHONPATH", site)
-        patch.delenv("SHANNON_DATA", raising=False)
+        patch.setenv("SHANNON_DATA", str(data))
         patch.chdir(site)
         return prepare(cfg).run()
 
@@ -115,8 +115,10 @@ def test_every_value_has_one_verdict(first) -> None:
 
 def test_a_value_counted_from_other_data_is_not_compared() -> None:
     table = pd.DataFrame({"quantity": ["tvd"], "n_contexts": ["2686"], "ours": ["0.64"]})
-    assert value_of(table, {"n_contexts": "2686", "quantity": "tvd"}, "ours") == (0.64, "")
-    ours, problem = value_of(table, {"n_contexts": "797", "quantity": "tvd"}, "ours")
+    assert value_of(table, {"n_contexts": "2686", "quantity": "tvd"}, "ours") == (0.64, "", "")
+    # what a part says of its own number counts: computed where the folder has the samples, read where not
+    assert value_of(table.assign(basis=READ), {"quantity": "tvd"}, "ours") == (0.64, "", READ)
+    ours, problem, _ = value_of(table, {"n_contexts": "797", "quantity": "tvd"}, "ours")
     assert ours is None
     assert problem == "is of other data: n_contexts is 2686, not 797"
 
@@ -125,11 +127,14 @@ def test_a_value_counted_from_other_data_is_not_compared() -> None:
 def test_figures_of_the_papers_stand_in_one_folder(first, data: Path) -> None:
     """Named as in the papers, a subset of a study too; what is not drawn says why."""
     folder, _ = first
+    old = stamps(folder)
     drawn = reproduced(data, folder, papers=["provo"], parts=["improve", "distributions"], figures=True)
+    # parts that are done are taken, wherever their data were said to be
+    assert stamps(folder) == old
     files = drawn.files["paper_figures"]
     index = pd.read_csv(files / "figures.csv", keep_default_na=False)
     assert set(index["paper"]) == {"provo"}
-    assert {path.name for path in files.iterdir()} == {*index["file"]} - {""} | {"figures.csv"}
+    assert {path.name for path in files.iterdir()} == {*index["file"]} - {""} | {"figures.csv", "sheet.png"}
     of = index.groupby("figure")["file"].agg(list)
     assert of["figure 11"] == ["provo_figure_11.png", "provo_figure_11.svg"]
     assert all(name.startswith("provo_figure_1_text_1") for name in of["figure 1"])
