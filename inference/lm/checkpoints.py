@@ -198,6 +198,9 @@ def one_line(settings: ModelSettings, place: object = None, problem: str = "cann
                 field="attention",
             ) from error
         first = told[:300]
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            # of a quantised checkpoint
+            first = f"it needs a package that is not installed: pip install {error.name.partition('.')[0]}"
         if "trust_remote_code" in told:
             first = "it needs Python code of its repository, which is never run here"
         raise InputError(f"{place} {problem}: {first}", source=source) from error
