@@ -69,7 +69,9 @@ def test_a_model_that_knows_no_context_is_told_and_taken(tmp_path: Path, caplog:
 
 @pytest.mark.parametrize("text", [None, "Rain fell on the river."])
 @pytest.mark.parametrize("kind", ["bart", "t5"])
-def test_the_decoder_of_an_encoder_decoder_is_scored_after_a_source(kind: str, text: str | None, tmp_path: Path) -> None:
+def test_the_decoder_of_an_encoder_decoder_is_scored_after_a_source(
+    kind: str, text: str | None, tmp_path: Path
+) -> None:
     tokenizer, ids = tiny_models.byte_level(), {"eos_token_id": 0, "pad_token_id": 1, "decoder_start_token_id": 2}
     size: dict[str, Any] = {"d_model": 32, "vocab_size": len(tokenizer), **ids}
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "init_std": 0.4}
