@@ -19,10 +19,11 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import hydra
 import yaml
+from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
@@ -227,6 +228,11 @@ def _run(
     start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
+    # what a skipped job and the help do not need
+    import matplotlib.artist  # noqa: PLC0415
+
+    # the docstring of every artist's setters takes as long as half of matplotlib's import, and no command shows one
+    matplotlib.artist.kwdoc = lambda artist: f"{artist}"
     with stage(f"{prefix}{cfg.experiment.name}"):
         job, key = prepare(cfg, status.overrides, folder=folder), None
         if cfg.output.bundle:
@@ -286,6 +292,15 @@ def _shown(folder: Path) -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
+def _mode_asked(engine: Hydra, config_name: str | None, overrides: list[str]) -> Any:
+    """Spare Hydra a whole config composed for its mode alone, which -m or an override says."""
+    return _composed_mode(engine, config_name, overrides) if any("hydra.mode" in text for text in overrides) else None
+
+
+_composed_mode = Hydra.get_mode
+Hydra.get_mode = _mode_asked  # type: ignore[method-assign]
+
+
 @hydra.main(version_base="1.3", config_path="pkg://shannon_game.conf", config_name="config")
 def _hydra_main(cfg: DictConfig) -> int:
     return run_job(cfg)
@@ -298,7 +313,7 @@ def main() -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"
     keep_streams()
     # what is imported stays: to look through it for cycles after every 700 objects takes a tenth of a first run
-    gc.set_threshold(20_000)
+    gc.set_threshold(200_000)
     _end_with_starter()
     os.environ[_STARTER] = str(os.getpid())
     own = OWN_COMMANDS.get(next(iter(sys.argv[1:]), ""))

@@ -23,12 +23,23 @@ read_run <- function(folder) {
 }
 
 # Surprisal of sentences under language models, as the tables of +exp=surprisal ($words, $tokens, ...): of a data frame
-# with a column of texts, and perhaps one of ids. More settings follow, such as "experiment.method=pll".
-surprisal <- function(sentences, models = "smollm2", text = "text", id = NULL, ..., python = "python") {
-  folder <- tempfile("surprisal")
+# with a column of texts, and perhaps one of ids. More settings follow, such as "study.regions=|" for $regions.
+surprisal <- function(sentences, models = "smollm2", ..., text = "text", id = NULL, python = "python") {
+  ask("surprisal", sentences, models, id, paste0("study.text_field=", text), ..., python = python)
+}
+
+# Accuracy of language models on minimal pairs, as the tables of +exp=minimal_pairs ($table, $pairs): of a data frame with
+# columns good and bad, and perhaps one of ids. More settings follow, such as "study.prefix=COLUMN".
+minimal_pairs <- function(pairs, models = "smollm2", ..., id = NULL, python = "python") {
+  ask("minimal_pairs", pairs, models, id, ..., python = python)
+}
+
+# The tables of a run on a data frame, in a temporary folder.
+ask <- function(experiment, rows, models, id, ..., python) {
+  folder <- tempfile(experiment)
   dir.create(folder)
-  write.csv(sentences, file.path(folder, "sentences.csv"), row.names = FALSE, na = "", fileEncoding = "UTF-8")
-  settings <- c("+exp=surprisal", paste0("study.path=", folder, "/sentences.csv"), paste0("study.text_field=", text),
+  write.csv(rows, file.path(folder, "rows.csv"), row.names = FALSE, na = "", fileEncoding = "UTF-8")
+  settings <- c(paste0("+exp=", experiment), paste0("study.path=", folder, "/rows.csv"),
                 if (!is.null(id)) paste0("study.id_field=", id), paste0("model=[", paste(models, collapse = ","), "]"),
                 paste0("hydra.run.dir=", folder, "/run"), "output.print=false", ...)
   # R's libraries are not those of Python

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
 from shannon_game.estimators.comparison.token_pool import TokenPool
@@ -339,6 +338,8 @@ def by_item(values: NDArray[np.floating], start: IntArray) -> FloatArray:
 
 def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
     """Divide everybody's reports by how large they are beside the others', pulled towards one by their number."""
+    from scipy import ndimage  # noqa: PLC0415 - of the commands that import this module few call it
+
     n = int(person.max()) + 1
     count = np.bincount(person, minlength=n)
     here = np.flatnonzero(count > 0)

@@ -198,7 +198,7 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     tables |= {} if contrasts.empty else {"splits": contrasts}
     return ExperimentResult(
         table=table,
-        tables=InParts(make, found.sizes, tables) if settings.words else tables,
+        tables=InParts(make, found.sizes, tables, found.like) if settings.words else tables,
         dataset=_dataset(scored, documents, splits),
         figures={**figures_, "losses": loss_figure(table, name)},
         text=said + _summary(table, scored, settings, work) + split_summary(contrasts),
@@ -454,10 +454,13 @@ class _Words:
     """Words under the first model."""
     sizes: dict[str, int]
     """Rows of each table."""
+    like: dict[str, pd.DataFrame]
+    """Rows of each table whose columns have the types of the whole."""
 
 
 def _of_words(parts: Iterable[Mapping[str, pd.DataFrame]], boundaries: str) -> _Words:
     counts, first, sizes = list[pd.DataFrame](), pd.DataFrame(), Counter[str]()
+    like = dict[str, pd.DataFrame]()
     n_plain, columns = 0, ["surprisal_bits", "sum_bits"]
     for part in parts:
         words = part["words"]
@@ -466,6 +469,8 @@ def _of_words(parts: Iterable[Mapping[str, pd.DataFrame]], boundaries: str) -> _
         counts.append(own.count().join(own.sum().add_suffix("_sum")).assign(n=len(words)))
         n_plain += int(words["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
         sizes.update({name: len(table) for name, table in part.items()})
+        # a row of each part decides what type the whole has
+        like |= {name: pd.concat([like.get(name), table.iloc[:1]]) for name, table in part.items()}
     total = pd.concat(counts).groupby(level=0, sort=False).sum()
     column = "surprisal_bits" if total["surprisal_bits"].all() else "sum_bits"
     known = total[total[column] > 0]
@@ -477,7 +482,7 @@ def _of_words(parts: Iterable[Mapping[str, pd.DataFrame]], boundaries: str) -> _
     plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
     sums = " Sums over tokens alone: a model does not tell how probable the end of a word is."
     said = f"**The mean surprisal of a word is {said}.**{sums * (column == 'sum_bits')}{without}{plain}\n\n"
-    return _Words(said, column, first, int(total["n"].iloc[0]), dict(sizes))
+    return _Words(said, column, first, int(total["n"].iloc[0]), dict(sizes), like)
 
 
 def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: SurprisalSettings, work: Work) -> str:

@@ -74,8 +74,10 @@ class InParts(Mapping[str, "pd.DataFrame"]):
         make: Callable[[], Iterable[Mapping[str, pd.DataFrame]]],
         sizes: Mapping[str, int],
         whole: Mapping[str, pd.DataFrame],
+        like: Mapping[str, pd.DataFrame],
     ) -> None:
-        self.make, self.whole = make, dict(whole)
+        """Take the rows of each table, tables that are there, and rows with the columns' types in the whole of each."""
+        self.make, self.whole, self.like = make, dict(whole), like
         self.sizes = {**sizes, **{name: len(table) for name, table in whole.items()}}
 
     def __iter__(self) -> Iterator[str]:
@@ -114,7 +116,9 @@ def write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
                 if is_first:
                     partial = stack.enter_context(whole(folder / f"{name}.csv"))
                     files[name] = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
-                _guarded_table(table).to_csv(files[name], header=is_first, **_how(table))
+                # whole numbers of one part may stand beside the empty cells of another
+                typed = table.astype(tables.like[name].dtypes)
+                _guarded_table(typed).to_csv(files[name], header=is_first, **_how(table))
 
 
 def read_guarded_csv(path: Path | str) -> pd.DataFrame:

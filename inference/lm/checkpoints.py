@@ -81,9 +81,14 @@ def from_pretrained(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load module and tokenizer: safetensors or GGUF alone, no code of the repository, every weight there."""
     import torch  # noqa: PLC0415
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer  # noqa: PLC0415
+    from transformers import (  # noqa: PLC0415
+        AutoConfig,
+        AutoModelForCausalLM,
+        AutoModelForMaskedLM,
+        AutoModelForSeq2SeqLM,
+        AutoTokenizer,
+    )
 
-    auto: Any = AutoModelForMaskedLM if masked else AutoModelForCausalLM
     # None lets transformers choose
     attention = None if settings.attention == "auto" else settings.attention
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
@@ -92,14 +97,13 @@ def from_pretrained(
     memory = {int(name) if name.isdigit() else name: most for name, most in (settings.max_memory or {}).items()} or None
     with one_line(settings, gguf_file or folder / CONFIG):
         config = AutoConfig.from_pretrained(str(folder), **common)
-        if config.is_encoder_decoder:
-            # transformers would leave its encoder out
-            raise InputError(
-                f"is {folder}, an encoder with a decoder ({config.model_type}); use a causal model, such as gpt2",
-                source=f"model {settings.name!r}",
-                field="path",
-            )
-        if masked and type(config) not in auto._model_mapping:
+        # AutoModelForCausalLM would leave an encoder out
+        auto: Any = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        auto = AutoModelForMaskedLM if masked else auto
+        if settings.encoder_text is not None and not config.is_encoder_decoder:
+            problem = f"is set, and {folder} ({config.model_type}) has no encoder that reads it; leave it out"
+            raise InputError(problem, source=f"model {settings.name!r}", field="encoder_text")
+        if masked and (config.is_encoder_decoder or type(config) not in auto._model_mapping):
             raise InputError(
                 f"is {folder}, a model ({config.model_type}) that fills no masks; use a masked model such as BERT, or "
                 f"{Set('experiment.method', 'causal')}",
@@ -135,6 +139,24 @@ def from_pretrained(
             source=f"model {settings.name!r}",
         )
     return module, tokenizer
+
+
+def as_causal(module: PreTrainedModel, source: Sequence[int], device: torch.device) -> None:
+    """Let a model with an encoder be called as a causal one: tokens go to its decoder, after one source for all."""
+    import torch  # noqa: PLC0415
+    from transformers.modeling_outputs import BaseModelOutput  # noqa: PLC0415
+
+    whole, encoder = module.forward, module.get_encoder()
+    with torch.no_grad():
+        states = encoder(input_ids=torch.tensor([list(source)], device=device)).last_hidden_state
+
+    def forward(input_ids: torch.Tensor, **_: object) -> Any:
+        its = states.expand(len(input_ids), -1, -1)
+        seen = torch.ones(its.shape[:2], dtype=torch.int64, device=its.device)
+        given = BaseModelOutput(last_hidden_state=its)
+        return whole(encoder_outputs=given, attention_mask=seen, decoder_input_ids=input_ids, use_cache=False)
+
+    module.forward = forward  # type: ignore[method-assign]
 
 
 def with_adapter(settings: ModelSettings, module: PreTrainedModel, folder: Path) -> PreTrainedModel:
@@ -176,6 +198,9 @@ def one_line(settings: ModelSettings, place: object = None, problem: str = "cann
                 field="attention",
             ) from error
         first = told[:300]
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            # of a quantised checkpoint
+            first = f"it needs a package that is not installed: pip install {error.name.partition('.')[0]}"
         if "trust_remote_code" in told:
             first = "it needs Python code of its repository, which is never run here"
         raise InputError(f"{place} {problem}: {first}", source=source) from error

@@ -139,6 +139,9 @@ def _check(
     temperature: float,
     seeds: Sequence[int] | None,
 ) -> None:
+    if model.module.config.is_encoder_decoder:
+        problem = "writes no answers here, as its encoder reads one text for all; use a causal model, such as gpt2"
+        raise InputError(problem, source=f"model {model.name!r}")
     if max_tokens < 1:
         raise InputError(f"is {max_tokens}, should be at least 1", field="max_tokens")
     if not (np.isfinite(temperature) and temperature >= 0):

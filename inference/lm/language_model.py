@@ -70,6 +70,8 @@ class LanguageModel:
             "bos_id": self.bos_id,
             "temperature": float(self.settings.temperature),
             "n_layers": self.settings.n_layers,
+            # what was stored of models without an encoder stays
+            **({"encoder_text": self.settings.encoder_text} if self.settings.encoder_text else {}),
         }
 
 

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.messages import Ask
-from shannon_game.inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, one_line, with_adapter
+from shannon_game.inference.lm.checkpoints import (
+    as_causal,
+    from_pretrained,
+    hub_commit,
+    hub_folder,
+    one_line,
+    with_adapter,
+)
 from shannon_game.inference.lm.gguf_models import load_gguf
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.model_files import adapter_files, hash_files, model_files
@@ -117,6 +124,9 @@ def _loaded(settings: ModelSettings, device: torch.device, *, masked: bool) -> L
         device = module.device
     else:
         module.to(device)  # type: ignore[arg-type]
+    if module.config.is_encoder_decoder:
+        source = tokenizer(settings.encoder_text or "")["input_ids"] or [int(module.config.eos_token_id)]
+        as_causal(module, source, device)
     return LanguageModel(
         settings=settings,
         module=module,
@@ -141,7 +151,7 @@ def _probed(model: LanguageModel) -> LanguageModel:
             source=f"model {settings.name!r}",
             field="bos",
         )
-    model = replace(model, split_head=splits_head(model))
+    model = replace(model, split_head=not module.config.is_encoder_decoder and splits_head(model))
     check_causal(model)
     model = replace(model, tree_attention=takes_trees(model))
     if settings.compile:
@@ -262,6 +272,8 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
         return _tokenizers_bos(settings, tokenizer)
     token = settings.bos
     if token == "auto":
+        if module.config.is_encoder_decoder:
+            return int(module.config.decoder_start_token_id)
         model_type = str(module.config.model_type)
         if model_type not in _SEPARATORS:
             return _start_of_text(settings, tokenizer, _own_bos(settings, module, tokenizer))

@@ -41,7 +41,9 @@ def check_causal(model: LanguageModel) -> None:
     n = min(_PROBE_LENGTH, model.max_tokens)
     if n < 2 or model.vocab_size < 2:
         return
-    later = _LATER.get(model.settings.dtype, _LATER_HALF)
+    # of a quantised model activations may be rounded too, whatever type its numbers have
+    is_rounded = getattr(model.module, "hf_quantizer", None) is not None
+    later = _LATER_HALF if is_rounded else _LATER.get(model.settings.dtype, _LATER_HALF)
     for one, other in _pairs(model, n):
         rows = _log_probs(model, [one, *(np.concatenate([one[:at], other[at:]]) for at in range(1, n))])
         changed = rows.reshape(n, n, -1)

@@ -63,6 +63,8 @@ class ModelSettings(Settings):
     none; or a token's own string, such as ``<|endoftext|>``."""
     temperature: Positive = 1.0
     """Divides the logits: 1 is the model itself."""
+    encoder_text: str | None = None
+    """What the encoder of a model such as T5 reads, whose decoder scores the texts; null: nothing."""
     n_parameters: Count | None = None
     """Parameters that the model should have, before any block is left out; loading refuses one that is more than 2%
     larger or smaller. Null: whatever there is."""

@@ -348,19 +348,23 @@ def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
 def test_tables_are_the_same_however_many_texts_are_laid_out_at_once(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "corpus.txt").write_text("the cat ran\nthe readers read\n", encoding="utf-8")
+    # one of them gives no ranks, beside which the other's are no whole numbers
     models = {"a": {"source": "folder", "path": str(root / "a"), "bos": tiny_models.END}}
+    models["n"] = {"source": "ngram", "path": str(tmp_path / "corpus.txt")}
     texts = [*tiny_models.TEXTS, "x", " Naïve — “café”\n", "readers"]
-    whole = experiments.surprisal(texts, models=models, store=tmp_path).tables
+    whole = experiments.surprisal(texts, models=models, store=tmp_path / "store").tables
     written = tmp_path / "written"
     written.mkdir()
     monkeypatch.setattr(surprisal_, "_TOKENS_KEPT", 0)
     for n_tokens in (1, 40):
         monkeypatch.setattr(words_, "_TOKENS_AT_ONCE", n_tokens)
-        found = experiments.surprisal(texts, models=models, store=tmp_path).tables
+        found = experiments.surprisal(texts, models=models, store=tmp_path / "store").tables
         write_tables(found, written)
         for name in ("words", "tokens"):
             assert (written / f"{name}.csv").read_text() == csv_text(whole[name])
             pd.testing.assert_frame_equal(found[name], whole[name], check_exact=True)
+    assert "float" in str(whole["words"]["rank"].dtype)
     own = zip(whole["words"]["document"], whole["words"]["start"], whole["words"]["stop"], strict=True)
     assert [texts[int(document) - 1][a:b] for document, a, b in own] == whole["words"]["word"].tolist()
 

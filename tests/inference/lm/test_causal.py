@@ -7,14 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers as t
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.generation import generate
+from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.probes import check_causal
+from shannon_game.inference.lm.scoring import score_documents
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch
@@ -64,13 +67,41 @@ def test_a_model_that_knows_no_context_is_told_and_taken(tmp_path: Path, caplog:
     assert "the same distribution" in caplog.text
 
 
-@pytest.mark.parametrize("config", [t.BartConfig, t.T5Config])
-def test_an_encoder_with_a_decoder_is_refused(config: Any, tmp_path: Path) -> None:
-    config(d_model=32, vocab_size=400).save_pretrained(tmp_path)
-    t.GPT2LMHeadModel(tiny_models.config("gpt2", 400)).save_pretrained(tmp_path / "other")
-    (tmp_path / "other" / "model.safetensors").rename(tmp_path / "model.safetensors")
-    with pytest.raises(InputError, match="an encoder with a decoder"):
-        tiny_models.load(tmp_path, bos=tiny_models.END)
+@pytest.mark.parametrize("text", [None, "Rain fell on the river."])
+@pytest.mark.parametrize("kind", ["bart", "t5"])
+def test_the_decoder_of_an_encoder_decoder_is_scored_after_a_source(
+    kind: str, text: str | None, tmp_path: Path
+) -> None:
+    tokenizer, ids = tiny_models.byte_level(), {"eos_token_id": 0, "pad_token_id": 1, "decoder_start_token_id": 2}
+    size: dict[str, Any] = {"d_model": 32, "vocab_size": len(tokenizer), **ids}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "init_std": 0.4}
+    torch.manual_seed(0)
+    if kind == "t5":
+        module: Any = t.T5ForConditionalGeneration(t.T5Config(d_kv=16, d_ff=48, num_layers=2, num_heads=2, **size))
+    else:
+        module = t.BartForConditionalGeneration(
+            t.BartConfig(encoder_layers=1, decoder_layers=2, encoder_ffn_dim=48, decoder_ffn_dim=48, **heads, **size)
+        )
+    module.eval().save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model = tiny_models.load(tmp_path, bos="auto", encoder_text=text)
+    documents = encode(model, ["The old clock struck nine.", "Nobody moved, and the lamps were lit."])
+    found = score_documents(model, documents)["logprob"].values
+    expected = []
+    for tokens in documents:
+        source = torch.tensor([tokenizer(text or "")["input_ids"] or [0]])
+        with torch.inference_mode():
+            logits = module(input_ids=source, decoder_input_ids=torch.tensor([[2, *tokens[:-1]]])).logits[0]
+        expected += torch.log_softmax(logits.double(), -1)[range(len(tokens)), tokens].tolist()
+    # sums in float32
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    with pytest.raises(InputError, match="writes no answers"):
+        generate(model, documents, max_tokens=2)
+
+
+def test_a_text_for_an_encoder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no encoder"):
+        tiny_models.load(save(tmp_path, tiny_models.config("gpt2", 400)), encoder_text="a")
 
 
 class PrefixModel(t.GPT2LMHeadModel):  # type: ignore[misc]

@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -228,3 +230,32 @@ def test_a_token_after_the_text_is_no_bos(template, expected, folder):
     )
     model.tokenizer.save_pretrained(folder)
     assert tiny_models.load(folder).bos_id == expected
+
+
+def test_a_quantised_checkpoint_is_scored_or_its_package_named(folder_of, tmp_path: Path) -> None:
+    """torchao runs on a CPU; int8 rounds weights to a 255th of the largest of a row."""
+    folder = folder_of("llama")
+    if find_spec("torchao") is None:
+        for path in folder.iterdir():
+            shutil.copy(path, tmp_path)
+        config = json.loads((folder / "config.json").read_text())
+        how = {"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_data": {}}}}
+        (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": how}))
+        with pytest.raises(InputError, match="pip install torchao"):
+            tiny_models.load(tmp_path)
+        return
+    from torchao.quantization import Int8WeightOnlyConfig
+    from transformers import AutoModelForCausalLM, TorchAoConfig
+
+    quantised: Any = AutoModelForCausalLM.from_pretrained(
+        folder, quantization_config=TorchAoConfig(Int8WeightOnlyConfig()), device_map="cpu"
+    )
+    quantised.save_pretrained(tmp_path)
+    tiny_models.load(folder).tokenizer.save_pretrained(tmp_path)
+    found = score_documents(tiny_models.load(tmp_path), [[5, 6, 7, 8]])["logprob"].values
+    start = tiny_models.load(tmp_path).bos_id
+    with torch.inference_mode():
+        rows = torch.log_softmax(quantised(torch.tensor([[start, 5, 6, 7]])).logits[0].double(), -1)
+    np.testing.assert_allclose(found, rows[range(4), [5, 6, 7, 8]], atol=1e-4)
+    # it is the quantised one
+    assert np.abs(found - score_documents(tiny_models.load(folder), [[5, 6, 7, 8]])["logprob"].values).max() > 1e-4
