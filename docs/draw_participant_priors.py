@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pymc as pm
-from matplotlib.figure import Figure
 from scipy.special import expit
 
 from shannon_game import designed_simulated
 from shannon_game.estimators.comparison import rounding_scheme
+from shannon_game.experiments.harness.figures import STYLE, new_figure
 from shannon_game.inference.comparison.participant_gap import SharedBelief, loss_gap
 from shannon_game.models.comparison.participant_data import participant_data
 from shannon_game.models.comparison.participants import participant_model
 
 N_DRAWS = 400
+BLUE = "#0072B2"
 rng, study = np.random.default_rng(0), designed_simulated(n_items=40)
 data = participant_data(study.drop_dims("answer"), "slider")
 k0 = pm.draw(participant_model(participant_data(study, "slider"))["k0"], N_DRAWS, random_seed=1)
@@ -46,20 +48,23 @@ slipped = np.where(rng.random(ratio.shape) < half[:, None], 0.5, rng.choice(valu
 report = values[np.abs(expit(log_odds)[..., None] - values).argmin(axis=-1)]
 share = (np.where(rng.random(ratio.shape) < lapse[:, None], slipped, report)[..., None] == values).mean(axis=1)
 
-figure = Figure(figsize=(11, 3.4), layout="constrained")
-left, middle, right = figure.subplots(1, 3)
-middling = model.table.bin_class == 1  # of three classes of items by entropy
-law, log_g = law[:, middling], log_g[middling]
-median = e[(law.cumsum(axis=2) < 0.5).sum(axis=2)]
-left.plot(log_g, median[:60].T, color="tab:blue", alpha=0.15, lw=0.8)
-ends = [e[(law.mean(axis=0).cumsum(axis=1) < at).sum(axis=1)] for at in (0.05, 0.95)]
-left.fill_between(log_g, *ends, color="tab:blue", alpha=0.2, lw=0)
-left.set(xlabel="ln g(x)", ylabel="log-ratio $e_x$, nats", title="Log-ratios: 60 medians, 90% of words")
-middle.bar(range(values.size), share.mean(axis=0), color="tab:blue", alpha=0.4)
-middle.vlines(range(values.size), *np.quantile(share, [0.05, 0.95], axis=0), color="tab:blue")
-middle.set_xticks(range(values.size), [f"{value:.0%}" for value in values], fontsize=7)
-middle.set(xlabel="report on the target", ylabel="share", title="Reports on eleven values")
-right.hist(gap.clip(-3, 9), bins=36, color="tab:blue", alpha=0.6)
-low, high = np.quantile(gap, [0.05, 0.95])
-right.set(xlabel="mean gap, nats", ylabel="prior draws", title=f"Mean gap, 90% from {low:.1f} to {high:.1f}")
-figure.savefig(Path(__file__).parent / "figures/participant_priors.png", dpi=110)
+with mpl.rc_context(STYLE):
+    # as wide as a page of a paper
+    figure = new_figure(6.7, 2.5)
+    left, middle, right = figure.subplots(1, 3)
+    middling = model.table.bin_class == 1  # of three classes of items by entropy
+    law, log_g = law[:, middling], log_g[middling]
+    median = e[(law.cumsum(axis=2) < 0.5).sum(axis=2)]
+    left.plot(log_g, median[:60].T, color=BLUE, alpha=0.15, lw=0.8)
+    ends = [e[(law.mean(axis=0).cumsum(axis=1) < at).sum(axis=1)] for at in (0.05, 0.95)]
+    left.fill_between(log_g, *ends, color=BLUE, alpha=0.2, lw=0)
+    left.set(xlabel="ln g(x)", ylabel="log-ratio, nats")
+    middle.bar(100 * values, share.mean(axis=0), 7, color=BLUE, alpha=0.4)
+    middle.vlines(100 * values, *np.quantile(share, [0.05, 0.95], axis=0), color=BLUE)
+    middle.set_xticks([1, 20, 40, 60, 80, 99])
+    middle.set(xlabel="report on the target, %", ylabel="share of reports")
+    right.hist(gap.clip(-3, 9), bins=36, color=BLUE, alpha=0.6)
+    for end in np.quantile(gap, [0.05, 0.95]):
+        right.axvline(end, color="0", linestyle="--", linewidth=1)
+    right.set(xlabel="mean gap, nats", ylabel="prior draws")
+    figure.savefig(Path(__file__).parent / "figures/participant_priors.png", dpi=200)

