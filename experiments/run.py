@@ -19,11 +19,10 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import hydra
 import yaml
-from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
@@ -228,11 +227,6 @@ def _run(
     start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
-    # what a skipped job and the help do not need
-    import matplotlib.artist  # noqa: PLC0415
-
-    # the docstring of every artist's setters takes as long as half of matplotlib's import, and no command shows one
-    matplotlib.artist.kwdoc = lambda artist: f"{artist}"
     with stage(f"{prefix}{cfg.experiment.name}"):
         job, key = prepare(cfg, status.overrides, folder=folder), None
         if cfg.output.bundle:
@@ -290,15 +284,6 @@ def _show(
 def _shown(folder: Path) -> Path:
     here = Path.cwd()
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
-
-
-def _mode_asked(engine: Hydra, config_name: str | None, overrides: list[str]) -> Any:
-    """Spare Hydra a whole config composed for its mode alone, which -m or an override says."""
-    return _composed_mode(engine, config_name, overrides) if any("hydra.mode" in text for text in overrides) else None
-
-
-_composed_mode = Hydra.get_mode
-Hydra.get_mode = _mode_asked  # type: ignore[method-assign]
 
 
 @hydra.main(version_base="1.3", config_path="pkg://shannon_game.conf", config_name="config")

@@ -156,7 +156,7 @@ def as_causal(module: PreTrainedModel, source: Sequence[int], device: torch.devi
         given = BaseModelOutput(last_hidden_state=its)
         return whole(encoder_outputs=given, attention_mask=seen, decoder_input_ids=input_ids, use_cache=False)
 
-    module.forward = forward  # type: ignore[method-assign]
+    module.forward = forward
 
 
 def with_adapter(settings: ModelSettings, module: PreTrainedModel, folder: Path) -> PreTrainedModel:
