@@ -241,7 +241,7 @@ def fit_participants(
     tune: int = 10,
     chains: int = 4,
     cores: int | None = 1,  # noqa: ARG001 - a setting of every sampler
-    target_accept: float = 0.75,
+    target_accept: float = 0.8,
     retries: int = 0,
     sampler: str = PYMC,
     thresholds: GateThresholds | None = None,

@@ -57,7 +57,7 @@ class Top1Settings(Settings):
 
 
 class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
-    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=90, tune=10, target_accept=0.75)
+    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=90, tune=10, target_accept=0.8)
     """How Hamiltonian Monte Carlo draws from the posteriors, whose density PyMC compiles, in one process (cores has no
     effect). To draws that miss the gate at most as many are added, up to three times; after divergent transitions twice
     as many are made anew, with half the distance of target_accept to 1."""
