@@ -49,10 +49,13 @@ def _alone(value: Any) -> Any:
     return (value,) if type(value) in (str, int) else value
 
 
+one_or_more = BeforeValidator(_alone)
+"""One text or whole number stands for a list of it."""
+
 Text = Annotated[str, Field(min_length=1), BeforeValidator(_digits_are_text)]
 """A text that is not empty; digits are one."""
 
-Names = Annotated[tuple[Text, ...], BeforeValidator(_alone)]
+Names = Annotated[tuple[Text, ...], one_or_more]
 """Names; a list in YAML, or a single one; whole numbers are names."""
 
 OneOrMoreNames = Annotated[Names, Field(min_length=1)]
@@ -262,11 +265,14 @@ def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseMo
     field: FieldInfo | None = None
     path: list[str] = []
     keyed = False
+    nested: list[type[BaseModel]] = []
     for part in loc:
         if isinstance(part, int):
             path[-1:] = [f"{path[-1]}[{part}]"] if path else [f"[{part}]"]
             continue
         if part not in owner.model_fields:
+            # the tag of a union says which settings these are
+            owner = next((each for each in nested if _tag_of(each) == part), owner)
             if field is not None and get_origin(field.annotation) in (dict, Mapping) and not keyed:
                 path.append(part)
                 keyed = True
@@ -276,6 +282,10 @@ def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseMo
         nested = [each for each in _parts(field.annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
         owner = nested[0] if nested else owner
     return owner, field, path
+
+
+def _tag_of(kind: type[BaseModel]) -> object:
+    return kind.model_fields["source"].default if "source" in kind.model_fields else None
 
 
 def _parts(annotation: Any) -> Iterator[Any]:

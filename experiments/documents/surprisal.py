@@ -432,7 +432,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
             found.append(f"{name}: a token of {n_changed} documents goes on in the next, whose words have no surprisal")
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
-            found.append(f"{name} has no BOS token to score first tokens after: set its bos")
+            found.append(f"{name} has no BOS token to score first tokens after: set {Set(f'models.{name}.bos')}")
     if work.shard is not None:
         found.append(
             f"these are the documents of shard {work.shard.index}/{work.shard.count} alone; when all shards are done, "
@@ -495,9 +495,10 @@ def _summary(table: pd.DataFrame, scored: Mapping[str, Scored], settings: Surpri
         f"the same characters ({Set('experiment.characters', 'shared')})."
     )
     starts = "; ".join(f"{its.bos} under {name}" for name, its in scored.items())
+    done = f" {work.said()}".rstrip()
     costs = "".join(f" {its.said}" for its in scored.values() if its.said)
     bounds = "Intervals in the table are of 90%, over documents."
-    return f"**The loss is {said}.** Before each text stands {starts}. {compare} {bounds} {work.said()}{costs}"
+    return f"**The loss is {said}.** Before each text stands {starts}. {compare} {bounds}{done}{costs}"
 
 
 def _of_model(row: Any) -> str:

@@ -123,6 +123,8 @@ def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR
         options = error.options or _names_of(group)
         if group == "hydra/launcher" and option in _LAUNCHERS:
             return how_to_install(f"launcher {option!r}", "sweeps")
+        if group == "model" and Path(option).exists():
+            return f"unknown model {option!r}; the folder or file here is ./{option}: write model=[./{option}]"
         if options:
             return str(unknown_choice("experiment" if group == "exp" else group, option, options))
     text = " ".join(str(error).split())
@@ -148,7 +150,7 @@ def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR
 def no_experiment() -> InputError:
     """Build the error for a command without an experiment: it lists those that there are."""
     names = sorted(entry.name.removesuffix(".yaml") for entry in (files("shannon_game.conf") / "exp").iterdir())
-    return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(names)}")
+    return InputError(f"no experiment was asked for; write shannon-game NAME, with NAME one of: {', '.join(names)}")
 
 
 def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) -> str:

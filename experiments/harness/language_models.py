@@ -10,6 +10,7 @@ import pooch
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.messages import Set
 from shannon_game.inference.lm.ngram import ARPA
 from shannon_game.inference.lm.settings import ModelSettings, OwnSettings
 from shannon_game.inference.lm.stored import Work
@@ -50,6 +51,8 @@ def keys_are_names(given: Any) -> Any:
 
 def _by_itself(given: Any) -> Any:
     """Settings of a model that is named by a path, or is an engine."""
+    if given == "api":
+        raise InputError(f"needs an address; give {Set('model', ['api'])} with base_url and model", field=given)
     if isinstance(given, str):
         return SMOLLM2 if given == SMOLLM2.name else found_at(given)
     return _own(str(getattr(given, "name", None) or type(given).__name__), given)

@@ -72,6 +72,7 @@ class ApiClient(Generic[Found]):
         # two windows may ask the same: the second waits for the first's answer
         self._locks: dict[str, asyncio.Lock] = {}
         self._stopped = asyncio.Event()
+        self._is_told = False
         self.n_usable = 0
         """Calls so far whose answer could be used, stored ones too."""
         self.other_names: set[str] = set()
@@ -187,7 +188,10 @@ class ApiClient(Generic[Found]):
                 (self.store.unsure if is_sent else self.store.refused)(attempt)
                 late = f"no whole answer came in {settings.timeout_s:g} s (timeout_s)"
                 broken = f"the {'answer did not come' if is_sent else 'endpoint cannot be reached'}"
-                broken += f" ({type(error).__name__})"
+                broken += f" ({type(error).__name__}); check that the server runs, and base_url"
+                if not (is_sent or self._is_told):
+                    self._is_told = True
+                    log.warning("%s cannot be reached and is tried again", settings.base_url)
                 raise TryAgainError(late if isinstance(error, TimeoutError) else broken) from None
             content = b""
         if response.status_code != httpx.codes.OK:
@@ -222,7 +226,12 @@ class ApiClient(Generic[Found]):
         if (status in _RETRIED or status >= 500) and not is_empty:
             return TryAgainError(text, seconds_of(response.headers.get("Retry-After", "")))
         kind = NoAnswerError if is_empty or status in _NOT_LET_IN else InputError
-        return kind(f"refused the call, {text}", source=self.settings.base_url)
+        variable = self.settings.key_variable
+        fix = {
+            401: f"check the key in {variable}" if variable else "no key was sent: name its variable by key_env",
+            404: f"check base_url and the model's name, {self.settings.model!r}",
+        }.get(status)
+        return kind(f"refused the call, {text}{f'; {fix}' if fix else ''}", source=self.settings.base_url)
 
     def _shown(self, text: str) -> str:
         """A message as it may be shown: endpoints repeat a wrong key, and may send what moves a terminal's cursor."""

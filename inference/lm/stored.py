@@ -123,7 +123,9 @@ class Work:
         return np.flatnonzero(np.ones(len(keys), dtype=bool) if self.shard is None else self.shard.holds(keys))
 
     def said(self) -> str:
-        """Say what was computed and what was there, for the report."""
+        """Say what was computed and what was there, for the report; nothing where endpoints alone answered."""
+        if not self.n_computed + self.n_found:
+            return ""
         return f"{self.n_computed:,} results were computed, {self.n_found:,} were in the store `{self.store.folder}`."
 
 

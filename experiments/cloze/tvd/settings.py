@@ -11,7 +11,7 @@ from shannon_game.experiments.cloze.live_words import LiveWordSettings
 from shannon_game.experiments.cloze.settings import OracleSettings
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from shannon_game.experiments.harness.language_models import Engines
-from shannon_game.inference.settings import Count, Counts, Names, Settings, UserPath
+from shannon_game.inference.settings import Count, Counts, Names, Settings, UserPath, one_or_more
 
 
 class BayesianTvdSettings(Settings):
@@ -44,7 +44,7 @@ class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
     them, or disputed for the three on which people disagree most."""
     n_words: Count = 15
     """Most probable words of each player that are shown."""
-    distance: tuple[Literal[tuple(DISTANCES)], ...] = ()  # type: ignore[valid-type]
+    distance: Annotated[tuple[Literal[tuple(DISTANCES)], ...], one_or_more] = ()  # type: ignore[valid-type]
     """Further distances of the samples, a column distance_NAME each."""
     vectors: UserPath | None = None
     """File of word vectors, a word and its numbers a line (word2vec, GloVe, fastText): adds the energy distance."""

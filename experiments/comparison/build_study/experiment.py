@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from shannon_game.estimators.comparison import rounding_scheme, validate_comparison_study
 from shannon_game.estimators.documents import clustered_mean
@@ -45,12 +45,12 @@ from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.stored import Work
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.progress import counted
-from shannon_game.inference.settings import Count, UserPath
+from shannon_game.inference.settings import Count, UserPath, one_or_more
 from shannon_game.inference.store.keys import result_key
 
 Layouts = Annotated[
     tuple[Literal["netcdf", "lm_game"], ...],
-    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+    one_or_more,
 ]
 _ITEM_SET = "built"
 _STRINGS = ("context", "target_token", "candidate_token", "token")

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.comparison import validate_comparison_study
@@ -20,7 +20,7 @@ from shannon_game.estimators.layout import response_positions
 from shannon_game.estimators.messages import Set
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.text_models import TextSettings
-from shannon_game.inference.settings import Count, Probability
+from shannon_game.inference.settings import Count, Probability, one_or_more
 
 _NOT_DRAWN = ("answer", "padding")
 VERBALISED: Final = "verbalised"
@@ -30,7 +30,7 @@ OPTIONS: Final = "options"
 Ways = Annotated[
     tuple[Literal["verbalised", "boxes", "options"], ...],
     Field(min_length=1),
-    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+    one_or_more,
 ]
 
 

@@ -98,7 +98,11 @@ CASES: dict[str, tuple[Any, str | None, int]] = {
     "usage-good": (says(answer(usage={"prompt_tokens": 3, "completion_tokens": 1})), None, 1),
     "usage-more": (says(answer(usage={"prompt_tokens": 300, "completion_tokens": 2})), None, 1),
     # it says no
-    "401": (says(b"bad key " + KEY.encode(), "401 Unauthorized"), r"refused the call, HTTP 401: bad key \[key\]", 1),
+    "401": (
+        says(b"bad key " + KEY.encode(), "401 Unauthorized"),
+        r"refused the call, HTTP 401: bad key \[key\]; check the key in",
+        1,
+    ),
     "401-encoded": (says(encoded("x").encode(), "401 Unauthorized"), "a text that repeats the key is not shown", 1),
     "redirect": (says(b"", "302 Found", {"Location": "/chat/v1/completions"}), "HTTP 302", 1),
     "429-nan": (says(b"busy", "429 Busy", {"Retry-After": "nan"}), "HTTP 429: busy", 3),
