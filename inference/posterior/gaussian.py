@@ -284,7 +284,7 @@ def trajectories(
                 go_on()
                 advance(_DRAWS)
             if number < 0 and len(accepted) >= _JUDGED:
-                seen = float(norm.isf(max(np.mean(accepted), _LEAST_SEEN) / 2))
+                seen = float(norm.isf(max(float(np.mean(accepted)), _LEAST_SEEN) / 2))
                 n_steps, accepted = round(n_steps * max(1.0, float(np.sqrt(seen / aim)))), []
     return program.posterior(x, dict(zip(_STATS, stats, strict=True)))
 
