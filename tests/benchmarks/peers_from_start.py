@@ -2,12 +2,12 @@
 
 Usage: python tests/benchmarks/peers_from_start.py RESULT.csv [--peers PYTHON] [--rounds N] [--width N] [--blocks N]
 
-A model of random weights scores 3, 50 and 1,000 sentences and a long document. Each side is a process of its own, from
-its start to the nats of every text: a plain script of transformers, a text at a time; our command, with its files of
-words, tokens, ranks and entropies; minicons, surprisal and lm-eval, 16 at a time, of an environment of theirs (PYTHON:
-pip install torch minicons surprisal lm-eval). Sides take turns. Rows have medians:
-seconds of the processor, MB at most, seconds as a multiple of the plain script's of the same round, and the largest
-difference from its nats, relative to the text's.
+A model of random weights scores 3, 50 and 1,000 sentences and a long document, each after its BOS token. Each side is a
+process of its own, from its start to the nats of every token: a plain script of transformers, a text at a time; our
+command, with its files of words, tokens, ranks and entropies; minicons, surprisal and lm-eval (which gives sums), 16 at
+a time, of an environment of theirs (PYTHON: pip install torch minicons surprisal lm-eval). Sides take turns. Rows
+have medians: seconds of the processor, MB at most, seconds as a multiple of the plain script's of the same round, and
+the largest difference from its nats: of a token, or of a text's mean over tokens by lm-eval.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 BOS, BATCH = "<|endoftext|>", 16
 SIZES = {"3 sentences": 3, "50 sentences": 50, "1000 sentences": 1000, "a document": 1}
@@ -33,6 +34,8 @@ LONG = 900
 
 def main() -> None:
     """Run every side on every size, and write a row for each."""
+    import pandas as pd
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", type=Path)
     parser.add_argument("--peers", default=sys.executable)
@@ -42,44 +45,71 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        save_model(folder / "model", given.width, given.blocks)
+        # a side's memory is counted from its parent's
+        made = get_context("spawn").Process(target=save_model, args=(folder / "model", given.width, given.blocks))
+        made.start()
+        made.join()
         for size, n in SIZES.items():
             texts = made_texts(n, LONG if n == 1 else 12)
             (folder / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
-            found: dict[str, list[tuple[float, float, Any]]] = {side: [] for side in SIDES}
+            (folder / "texts.jsonl").write_text("".join(json.dumps({"text": its}) + "\n" for its in texts))
+            found: dict[str, list[tuple[float, float, list[Any]]]] = {side: [] for side in ("plain", "ours", *PEERS)}
             for _ in range(given.rounds):
                 for side, its in found.items():
                     its.append(run(side, given.peers, folder))
             plain = found["plain"]
             for side, its in found.items():
-                off = np.abs(its[0][2] / plain[0][2] - 1).max()
                 times = [own[0] / other[0] for own, other in zip(its, plain, strict=True)]
                 seconds, megabytes = np.median([[one[0], one[1]] for one in its], axis=0)
-                row = {"texts": size, "side": side, "seconds": seconds, "times_plain": np.median(times)}
-                rows.append(row | {"megabytes": megabytes, "largest_difference": off})
-                print(*rows[-1].values(), flush=True)
+                row = {"texts": size, "side": NAMES.get(side, side), "tokens": sum(map(len, plain[0][2]))}
+                row |= {"seconds": seconds, "times_plain": np.median(times), "megabytes": megabytes}
+                rows.append(row | {"nats_off": largest(its[0][2], plain[0][2])})
+                print(*rows[-1].values(), *(f"{value:.2f}" for value in times), flush=True)
     pd.DataFrame(rows).to_csv(given.result, index=False, float_format="%.3g")
 
 
-def run(side: str, peers: str, folder: Path) -> tuple[float, float, Any]:
-    """Seconds of the processor, MB, and nats of the texts by one side in a process of its own."""
-    python = sys.executable if side in {"plain", "ours"} else peers
-    before = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    command = [python, __file__, "--side", side, str(folder)]
+def largest(one: list[Any], other: list[Any]) -> float:
+    """Largest difference of a token, or of a text's mean where a side gives its sum."""
+    pairs = [(np.ravel(its), np.asarray(by)) for its, by in zip(one, other, strict=True)]
+    if isinstance(one[0], float):
+        return max(abs(float(its[0]) - by.sum()) / by.size for its, by in pairs)
+    if any(its.size != by.size for its, by in pairs):
+        raise SystemExit("sides have different tokens")
+    return max(float(np.abs(its - by).max()) for its, by in pairs)
+
+
+def run(side: str, peers: str, folder: Path) -> tuple[float, float, list[Any]]:
+    """Seconds of the processor, MB, and nats by one side in a process of its own."""
+    import pandas as pd
+
+    command = [peers if side in PEERS else sys.executable, __file__, "--side", side, str(folder)]
+    if side == "ours":
+        command = [sys.executable, "-m", "shannon_game", "surprisal", f"study.path={folder / 'texts.jsonl'}"]
+        command += [f"model=[{folder / 'model'}]", f"hydra.run.dir={folder / 'run'}", "output.print=false"]
+        command += [f"experiment.store={folder / 'store'}"]
+    settings = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     with (folder / "said.txt").open("w") as said:
-        child = subprocess.Popen(command, env=before, stdout=said, stderr=said)
+        child = subprocess.Popen(command, env=settings, stdout=said, stderr=said)
         _, status, used = os.wait4(child.pid, 0)
     child.returncode = status
     if status:
         raise SystemExit((folder / "said.txt").read_text()[-2000:])
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, np.load(folder / "nats.npy")
+    if side == "ours":
+        tokens = pd.read_csv(folder / "run" / "tokens.csv").groupby("document", sort=False)["surprisal_nats"]
+        nats = [its.tolist() for _, its in tokens]
+        for made in ("run", "store"):
+            shutil.rmtree(folder / made)
+    else:
+        nats = json.loads((folder / "nats.json").read_text())
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, nats
 
 
 def made_texts(n: int, n_words: int) -> list[str]:
     """Random words, so that no two texts begin alike."""
-    rng = np.random.default_rng(n)
+    rng = np.random.default_rng(0)
     letters = np.array(list("etaoinshrdlu"))
     words = ["".join(rng.choice(letters, rng.integers(2, 8))) for _ in range(400)]
+    rng = np.random.default_rng(n)
     return [f"The {' '.join(rng.choice(words, n_words))}." for _ in range(n)]
 
 
@@ -102,7 +132,7 @@ def save_model(folder: Path, width: int, blocks: int) -> None:
     PreTrainedTokenizerFast(tokenizer_object=made, bos_token=BOS, eos_token=BOS, pad_token=BOS).save_pretrained(folder)
 
 
-def plain(folder: Path, texts: list[str]) -> list[float]:
+def plain(folder: Path, texts: list[str]) -> list[list[float]]:
     """What one writes by hand."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -113,47 +143,28 @@ def plain(folder: Path, texts: list[str]) -> list[float]:
         ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]])
         with torch.inference_mode():
             log_probs = torch.log_softmax(model(ids).logits[0, :-1], dim=-1)
-        nats.append(-float(log_probs.gather(1, ids[0, 1:, None]).double().sum()))
+        nats.append((-log_probs.gather(1, ids[0, 1:, None])[:, 0]).tolist())
     return nats
 
 
-def ours(folder: Path, texts: list[str]) -> list[float]:
-    """The command, from an empty store."""
-    import shutil
-
-    from shannon_game.experiments.run import main as command
-
-    (folder / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
-    run_folder = folder / "run"
-    settings = [f"study.path={folder / 'texts.jsonl'}", f"model=[{folder / 'model'}]", f"hydra.run.dir={run_folder}"]
-    sys.argv[1:] = ["surprisal", *settings, f"experiment.store={folder / 'store'}", "output.print=false"]
-    if command():
-        raise SystemExit(1)
-    tokens = pd.read_csv(run_folder / "tokens.csv")
-    found = tokens.groupby("document", sort=False)["surprisal_nats"].sum().tolist()
-    for made in (run_folder, folder / "store"):
-        shutil.rmtree(made)
-    return found
-
-
-def minicons(folder: Path, texts: list[str]) -> list[float]:
+def minicons(folder: Path, texts: list[str]) -> list[list[float]]:
     """Scores of tokens."""
     from minicons import scorer
 
     model = scorer.IncrementalLMScorer(str(folder), "cpu")
     parts = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
     rows = [row for part in parts for row in model.token_score(part, bos_token=True, surprisal=True)]
-    return [sum(value for _, value in row[1:]) for row in rows]
+    return [[value for _, value in row[1:]] for row in rows]
 
 
-def surprisal(folder: Path, texts: list[str]) -> list[float]:
+def surprisal(folder: Path, texts: list[str]) -> list[list[float]]:
     """Tokens; those after a text's end are padding."""
     from surprisal import AutoHuggingFaceModel
 
     model = AutoHuggingFaceModel.from_pretrained(str(folder), model_class="gpt")
     found = [row for at in range(0, len(texts), BATCH) for row in model.surprise(texts[at : at + BATCH])]
     sizes = [len(its) for its in model.tokenizer(texts, add_special_tokens=False)["input_ids"]]
-    return [float(np.asarray(row.surprisals[:n], dtype=float).sum()) for row, n in zip(found, sizes, strict=True)]
+    return [[float(value) for value in row.surprisals[:n]] for row, n in zip(found, sizes, strict=True)]
 
 
 def lm_eval(folder: Path, texts: list[str]) -> list[float]:
@@ -166,16 +177,14 @@ def lm_eval(folder: Path, texts: list[str]) -> list[float]:
     return [-float(value) for value in model.loglikelihood_rolling([SimpleNamespace(args=(text,)) for text in texts])]
 
 
-SIDES: dict[str, Callable[[Path, list[str]], list[float]]] = {
-    its.__name__: its for its in (plain, ours, minicons, surprisal, lm_eval)
-}
+PEERS: dict[str, Callable[[Path, list[str]], list[Any]]] = {its.__name__: its for its in (minicons, surprisal, lm_eval)}
+NAMES = {"plain": "transformers, plain script", "ours": "shannon-game", "lm_eval": "lm-eval"}
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--side"]:
-        place = Path(sys.argv[3])
-        own = SIDES[sys.argv[2]]
-        where = place if own is ours else place / "model"
-        np.save(place / "nats.npy", own(where, json.loads((place / "texts.json").read_text(encoding="utf-8"))))
+        side, place = sys.argv[2], Path(sys.argv[3])
+        scored = PEERS.get(side, plain)(place / "model", json.loads((place / "texts.json").read_text(encoding="utf-8")))
+        (place / "nats.json").write_text(json.dumps(scored))
     else:
         main()
