@@ -202,6 +202,13 @@ def table_times(
     if columns.region:
         rows["region"] = table.filled(columns.region)
     values = pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+    if columns.participant:
+        there = (time > 0) & ~rows["reader"].isna()
+        copy = there & table.cells.duplicated().to_numpy()
+        table.note("rows that are copies of others (exported twice?), left out", copy)
+        again = rows[there & ~copy].duplicated([name for name in rows if name in ("reader", "text", "number", "word")])
+        table.note("further times of a reader of the same word, all kept", again)
+        rows, values = rows[~copy].reset_index(drop=True), values[~copy].reset_index(drop=True)
     return rows, values, tuple(f"{note.text}: {note.count:,}" if note.count else note.text for note in table.notes)
 
 

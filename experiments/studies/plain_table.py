@@ -33,6 +33,8 @@ _COLUMNS_LISTED = 40
 _NEARLY = 0.87
 _TOTALS = ("total", "totals", "grand total", "sum", "n", "gesamt", "summe")
 Hint = str | Callable[[str], str]
+_MISSING = ["na", "n/a", "#n/a", "nan", "null"]
+_CODE = "; a code for a missing cell is named in the setting 'empty'"
 _FLAGS = {"1": True, "true": True, "yes": True, "1.0": True, "0": False, "false": False, "no": False, "0.0": False}
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
@@ -270,7 +272,8 @@ class Table:
         damaged = np.array([_CONTROL.search(text) is not None for text in found.tolist()], dtype=bool)
         self.refuse(damaged, column, "with a control character: damaged?", found)
         if not empty:
-            self.refuse(found == "", column, "should be a name", found)
+            right = "should be a name" + "; setting 'where_not' leaves rows out" * isinstance(self.source, Path)
+            self.refuse(found == "", column, right, found)
         return found
 
     def joined_ids(self, columns: Sequence[str]) -> NDArray[np.object_]:
@@ -304,10 +307,14 @@ class Table:
     def _parsed(
         self, column: str, text: NDArray[np.object_], *, empty: bool, whole: bool = False
     ) -> NDArray[np.float64]:
+        # where a number may be missing, no answer is meant by them
+        gone = empty & np.isin(np.strings.lower(np.strings.strip(text.astype(str))), _MISSING)
+        text = np.where(gone, "", text)
         found, read, problem = read_numbers(text, self.where, decimal=self.decimal, whole=whole)
+        self.note(f"cells NA, NaN or NULL, read as empty, in column {self.given.get(column, column)}", gone)
         bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
         if problem is not None or bad.size:
-            at, said, cure = problem or (int(bad[0]), ", should be a number", "")
+            at, said, cure = problem or (int(bad[0]), ", should be a number", _CODE * empty)
             # a DataFrame has no setting for it
             cure *= isinstance(self.source, Path)
             raise self.error(f"is {shown(text[at])} in {self.where(at)}{said}{cure}", column)

@@ -159,7 +159,7 @@ def read_table(
         table = together(path, files, [_file(file, how, wanted) for file in files], notes)
     else:
         table = _file(path, how, wanted)
-    return finished(chosen(table, how.where, how.where_not), of=of, once=once)
+    return finished(chosen(table, how.where, how.where_not, how.place), of=of, once=once)
 
 
 def _file(path: Path, how: TableFile, wanted: Sequence[str]) -> Table:

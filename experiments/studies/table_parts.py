@@ -93,11 +93,13 @@ def together(path: Path, files: Sequence[Path], tables: Sequence[Table], notes: 
     return Table(cells, path, digest.hexdigest(), place, "", tables[0].decimal, labels, found)
 
 
-def chosen(table: Table, where: Mapping[str, Sequence[str]], where_not: Mapping[str, Sequence[str]]) -> Table:
+def chosen(
+    table: Table, where: Mapping[str, Sequence[str]], where_not: Mapping[str, Sequence[str]], place: str = "study"
+) -> Table:
     """Rows that hold some texts, and not some others; how many are left out is noted."""
     for asked, setting in ((where, "where"), (where_not, "where_not")):
         for column, values in asked.items():
-            table.check_columns({column: column}, f"{Set(f'study.{setting}')} names it")
+            table.check_columns({column: column}, f"{Set(f'{place}.{setting}')} names it")
             cells = pd.Series(table.texts(column))
             # a program writes true as TRUE, True or true
             said = cells.where(~cells.str.lower().isin(("true", "false")), cells.str.lower())
@@ -105,11 +107,11 @@ def chosen(table: Table, where: Mapping[str, Sequence[str]], where_not: Mapping[
             unknown = [value for value in wanted if not (said == value).any()]
             if unknown:
                 there = some_of([repr(value) for value in dict.fromkeys(said.tolist())], 10)
-                raise table.error(f"is nowhere {unknown[0]!r}, as study.{setting} asks; it has {there}", column)
+                raise table.error(f"is nowhere {unknown[0]!r}, as {place}.{setting} asks; it has {there}", column)
             kept = said.isin(wanted).to_numpy() ^ (setting == "where_not")
             if not kept.any():
-                raise InputError(f"has no row left by study.{setting}={{{column}: ...}}", source=table.source)
-            text = f"rows left out by study.{setting}: column {column} {'is not' if setting == 'where' else 'is'} "
+                raise InputError(f"has no row left by {place}.{setting}={{{column}: ...}}", source=table.source)
+            text = f"rows left out by {place}.{setting}: column {column} {'is not' if setting == 'where' else 'is'} "
             table.note(text + " or ".join(map(repr, wanted)), ~kept)
             table = table.take(np.flatnonzero(kept))
             table = replace(table, cells=table.cells.reset_index(drop=True))

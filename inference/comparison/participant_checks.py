@@ -160,7 +160,7 @@ def alarms(data: ParticipantData, idata: InferenceData, rng: np.random.Generator
     unexpected = check_unexpected(data)
     if unexpected.rings:
         where = f"on {unexpected.share:.0%} of the items people agree on a word that the generator rules out"
-        found.append(f"{where}: the loss is larger")
+        found.append(f"{where}: the loss may be larger than its interval says")
     if "posterior_predictive" in group_names(idata):
         ends = check_ends(idata, data)
         if ends.rings:

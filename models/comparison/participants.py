@@ -17,7 +17,7 @@ from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.models.comparison.latent_words import Items, LatentWords, Reports, Words
 from shannon_game.models.comparison.participant_data import ParticipantData
-from shannon_game.models.comparison.reports import Asked, People, ReportLikelihood, player, report_likelihood
+from shannon_game.models.comparison.reports import REPORTS, Asked, People, ReportLikelihood, player, report_likelihood
 from shannon_game.models.priors import check_priors
 
 if TYPE_CHECKING:
@@ -247,6 +247,9 @@ def participant_model(
         log_k0 = None if data.is_player else _log_k0(p, k0)
         who = People(data.participant.size, p, log_k0, grid.narrowest_nats, _centred(data, covariates))
         probability = (player if data.is_player else people)(who)
+        if not callable(probability):
+            problem = f"returns a {type(probability).__name__}, should return a function of what was asked"
+            raise InputError(problem, field="report")
         quiet, never = _unanswered(of_words, table) if data.has_answers else (pt.zeros((data.item.size, 1)), None)
         words = LatentWords(*words_of(data, grid, token_bin=table.token_bin))
         rows = {name: _shared(value, f"report_{name}") for name, value in row_values(data, words).items()}
@@ -258,11 +261,28 @@ def participant_model(
         low, high = np.clip(data.box_edges, -_FAR, _FAR).T
         half = (np.arange(low.size) == data.half_box).astype(float)
         boxes = probability(replace(here, log_odds=at[:, None], low=low, high=high, at_half=half))
+        if people not in REPORTS.values() and not data.is_player:
+            _check_chances(model, boxes, (at.get_value().size, low.size))
     model.latent_words, model.latent_inputs, model.report_rows, model.prior_numbers = words, inputs, rows, numbers
     model.grid, model.words_data, model.table, model.spreads = grid, data, table, tuple(who.spreads)
     model.box_chance, model.drawn_log_odds, model.report_name = boxes, at, getattr(people, "__name__", str(people))
     model.pointwise = _pointwise(found, data, table, never)
     return model
+
+
+def _check_chances(model: pm.Model, boxes: Any, shape: tuple[int, int]) -> None:
+    """Refuse a report likelihood that gives no probabilities of the values of the scale, such as their logarithms."""
+    (boxes,) = model.replace_rvs_by_values([pt.broadcast_to(boxes, shape)])
+    chance_of = model.compile_fn(
+        boxes, inputs=model.value_vars, point_fn=False, mode="FAST_COMPILE", on_unused_input="ignore"
+    )
+    start = model.initial_point()
+    chance = np.asarray(chance_of(*(start[str(var.name)] for var in model.value_vars)))
+    if not ((chance >= 0).all() and np.allclose(chance.sum(axis=1), 1, atol=0.01)):
+        problem = (
+            f"gives values of the scale from {chance.min():.3g} to {chance.max():.3g}, in all {chance.sum(1)[0]:.3g}"
+        )
+        raise InputError(f"{problem}; should give probabilities that sum to 1 (asked.box does)", field="report")
 
 
 Law = Callable[[FloatArray, FloatArray, Any, Grid], Any]

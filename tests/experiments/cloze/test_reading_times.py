@@ -163,13 +163,18 @@ def test_times_of_other_words_and_outside_the_range_are_left_out(tmp_path: Path)
     times = read_by_people(words, rng)
     row = (times["text_id"] == "s3") & (times["word_num"] == 5)
     times.loc[row, "word"] = "another"
-    times.iloc[[0, 1], times.columns.get_loc("time")] = [20.0, 9000.0]
-    times.to_csv(tmp_path / "times.csv", index=False)
+    times.iloc[[0, 1, -1], times.columns.get_loc("time")] = [20.0, 9000.0, np.nan]
+    # a participant was exported twice, in part, and read a word again
+    twice = pd.concat([times, times.iloc[-20:-10], times.iloc[[-5]].assign(time=450.25)])
+    twice.to_csv(tmp_path / "times.csv", index=False, na_rep="NA")
     given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "fastest": 100, "slowest": 3000}
     result = reading_times(texts_of(words), **given, columns={"participant": "who", "word": "word"})
     said = " ".join(result.warnings)
     assert f"{N_READERS} times are of a word that is another one" in said
     assert "2 times are outside fastest and slowest" in said
+    assert "copies of others (exported twice?), left out: 10" in said
+    assert "further times of a reader of the same word, all kept: 1" in said
+    assert result.tables["items"]["n_times"].sum() == len(times) - N_READERS - 2 - 1 + 1
     items = result.tables["items"].set_index(["text_id", "word_num"])
     assert items.loc[("s3", 5), "n_times"] == 0
     # without numbers a word is found where its text has it once

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 
 from shannon_game.estimators.comparison.examples import comparison_study, designed_study
@@ -103,3 +104,16 @@ def test_a_scale_that_nothing_gives_is_refused() -> None:
 def test_priors_are_checked(name: str, value: float) -> None:
     with pytest.raises(InputError, match=name):
         ParticipantPriors(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        lambda _: 3,
+        lambda people: lambda asked, quiet=people.lapses(): pt.log(asked.box(asked.log_odds, 1.0, quiet)),
+    ],
+)
+def test_a_report_likelihood_without_probabilities_is_refused(report: Any) -> None:
+    """Logarithms are likely, and would be sampled without a word."""
+    with pytest.raises(InputError, match="report: .*, should"):
+        participant_model(participant_data(comparison_study()), k0=1.0, report=report)
