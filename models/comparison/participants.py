@@ -246,7 +246,7 @@ def participant_model(
         target = _target(data.target_log_g, table.entropy[table.item_class], p, grid)
         log_k0 = None if data.is_player else _log_k0(p, k0)
         who = People(data.participant.size, p, log_k0, grid.narrowest_nats, _centred(data, covariates))
-        probability = (player if data.is_player else people)(who)
+        probability: Any = (player if data.is_player else people)(who)
         if not callable(probability):
             problem = f"returns a {type(probability).__name__}, should return a function of what was asked"
             raise InputError(problem, field="report")

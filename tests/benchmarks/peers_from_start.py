@@ -5,9 +5,9 @@ Usage: python tests/benchmarks/peers_from_start.py RESULT.csv [--peers PYTHON] [
 A model of random weights scores 3, 50 and 1,000 sentences and a long document, each after its BOS token. Each side is a
 process of its own, from its start to the nats of every token: a plain script of transformers, a text at a time; our
 command, with its files of words, tokens, ranks and entropies; minicons, surprisal and lm-eval (which gives sums), 16 at
-a time, of an environment of theirs (PYTHON: pip install torch minicons surprisal lm-eval). Sides take turns. Rows
-have medians: seconds of the processor, MB at most, seconds as a multiple of the plain script's of the same round, and
-the largest difference from its nats: of a token, or of a text's mean over tokens by lm-eval.
+a time, of an environment of theirs (PYTHON: pip install torch minicons surprisal lm-eval). Sides take turns. A row
+has a side's medians at every size: seconds of the processor, and as a multiple of the plain script's of the same round;
+MB on the document, and the largest difference from the script's nats: of a token, or of a text's mean by lm-eval.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
     for name, default in (("rounds", 5), ("width", 128), ("blocks", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         # a side's memory is counted from its parent's
@@ -61,11 +61,11 @@ def main() -> None:
             for side, its in found.items():
                 times = [own[0] / other[0] for own, other in zip(its, plain, strict=True)]
                 seconds, megabytes = np.median([[one[0], one[1]] for one in its], axis=0)
-                row = {"texts": size, "side": NAMES.get(side, side), "tokens": sum(map(len, plain[0][2]))}
-                row |= {"seconds": seconds, "times_plain": np.median(times), "megabytes": megabytes}
-                rows.append(row | {"nats_off": largest(its[0][2], plain[0][2])})
-                print(*rows[-1].values(), *(f"{value:.2f}" for value in times), flush=True)
-    pd.DataFrame(rows).to_csv(given.result, index=False, float_format="%.3g")
+                row = rows.setdefault(side, {"side": NAMES.get(side, side)})
+                off = max(row.pop("nats off", 0.0), largest(its[0][2], plain[0][2]))
+                row |= {f"{size}, s": seconds, f"{size}, x plain": np.median(times), "MB": megabytes, "nats off": off}
+                print(size, *row.values(), *(f"{value:.2f}" for value in times), flush=True)
+    pd.DataFrame([*rows.values()]).to_csv(given.result, index=False, float_format="%.3g")
 
 
 def largest(one: list[Any], other: list[Any]) -> float:
