@@ -47,11 +47,11 @@ def said_of(call: Any, reader: str) -> str:
 def test_a_file_a_column_and_a_cell_are_called_what_they_are(tmp_path: Path, reader: str, column: str) -> None:
     folder = tmp_path / "experiment.x"
     folder.mkdir()
-    table = pd.DataFrame({"context": ["The", "A"], column: ["cat", "null"], "number": ["1", "one"]})
+    table = pd.DataFrame({"context": ["The", "A"], column: ["cat", "null"], "number": ["1", "null"]})
     table.to_csv(folder / "study.csv", index=False)
     at = {"path": folder / "study.csv", "columns": {"context": "context", "response": column, "count": "number"}}
     said = said_of(lambda: sg.cloze_table(**at), reader)
-    assert said.startswith(f"{folder / 'study.csv'}, number: is 'one' in line 3")
+    assert said.startswith(f"{folder / 'study.csv'}, number: is 'null' in line 3")
     wrong = {**at["columns"], "context": f"{column}?"}
     assert f"{column}?: is missing" in said_of(lambda: sg.cloze_table(path=at["path"], columns=wrong), reader)
 
