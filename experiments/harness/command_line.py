@@ -150,7 +150,8 @@ def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR
 def no_experiment() -> InputError:
     """Build the error for a command without an experiment: it lists those that there are."""
     names = sorted(entry.name.removesuffix(".yaml") for entry in (files("shannon_game.conf") / "exp").iterdir())
-    return InputError(f"no experiment was asked for; write shannon-game NAME, with NAME one of: {', '.join(names)}")
+    asked = "write shannon-game NAME (the same as +exp=NAME)"
+    return InputError(f"no experiment was asked for; {asked}, with NAME one of: {', '.join(names)}")
 
 
 def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) -> str:
