@@ -267,7 +267,5 @@ def write_exports(
         package = json.dumps(data_package(study.name, columns), ensure_ascii=False, indent=1)
         for name, text in {"datapackage.json": package + "\n", **texts}.items():
             write_whole(staging / name, text)
-    return [
-        folder / name
-        for name in (*(f"{name}.csv" for name in [*tables, "data_dictionary"]), "datapackage.json", *texts)
-    ]
+    written = [f"{name}.csv" for name in (*tables, "data_dictionary")]
+    return [folder / name for name in (*written, "datapackage.json", *texts)]
