@@ -33,7 +33,7 @@ _COLUMNS_LISTED = 40
 _NEARLY = 0.87
 _TOTALS = ("total", "totals", "grand total", "sum", "n", "gesamt", "summe")
 Hint = str | Callable[[str], str]
-_MISSING = ["na", "n/a", "#n/a", "nan"]
+_MISSING = {"na", "n/a", "#n/a", "nan"}
 _CODE = "; a code for a missing cell is named in the setting 'empty'"
 _FLAGS = {"1": True, "true": True, "yes": True, "1.0": True, "0": False, "false": False, "no": False, "0.0": False}
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
@@ -307,11 +307,12 @@ class Table:
     def _parsed(
         self, column: str, text: NDArray[np.object_], *, empty: bool, whole: bool = False
     ) -> NDArray[np.float64]:
-        # where a number may be missing, no answer is meant by them
-        gone = empty & np.isin(np.strings.lower(np.strings.strip(text.astype(str))), _MISSING)
-        text = np.where(gone, "", text)
+        if empty:
+            # where a number may be missing, no answer is meant by them
+            gone = np.array([cell.strip().lower() in _MISSING for cell in text.tolist()], dtype=bool)
+            text = np.where(gone, "", text)
+            self.note(f"cells NA or NaN, read as empty, in column {self.given.get(column, column)}", gone)
         found, read, problem = read_numbers(text, self.where, decimal=self.decimal, whole=whole)
-        self.note(f"cells NA or NaN, read as empty, in column {self.given.get(column, column)}", gone)
         bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
         if problem is not None or bad.size:
             at, said, cure = problem or (int(bad[0]), ", should be a number", _CODE * empty)
