@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -411,5 +412,13 @@ def read_plan(path: Path) -> dict[str, Any]:
     content = parse_yaml(text, path, "plan")
     if not isinstance(content, dict) or "plan" in content:
         raise InputError("should be a mapping of settings of collect, without plan", source=path, field="plan")
-    beside = {name: path.expanduser().parent / str(content.get(name)) for name in _NAMED if content.get(name)}
-    return content | {name: str(there) for name, there in beside.items() if there.exists()}
+    named = {name: value for name in _NAMED if isinstance(value := content.get(name), str) and value}
+    return content | {name: _beside(path.expanduser().parent, value) for name, value in named.items()}
+
+
+def _beside(folder: Path, name: str) -> str:
+    # a text where the name of one should stand may be too long for a name
+    with suppress(OSError):
+        if (folder / name).exists():
+            return str(folder / name)
+    return name

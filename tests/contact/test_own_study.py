@@ -111,6 +111,16 @@ def test_a_moved_folder_is_served_and_what_a_repository_gets_names_nobody(
     assert version in said["README.md"]
 
 
+@pytest.mark.parametrize("name", ["before", "consent"])
+def test_texts_in_a_plan_where_a_file_is_named_are_one_line(tmp_path: Path, name: str) -> None:
+    text = "We store your answers. " * 20
+    given = {"before": [{"name": f"q{at}", "kind": "line", "text": text} for at in range(3)], "consent": text}
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump({name: given[name]}), encoding="utf-8")
+    with pytest.raises(InputError, match=f"^{name}: ") as error:
+        CollectSettings(plan=tmp_path / "plan.yaml")
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("write", [bracketed, gaps_without_words])
 def test_a_plan_is_rehearsed_as_it_stands_without_a_language_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None]
