@@ -64,6 +64,16 @@ def test_draws_that_are_stopped_are_no_posterior(monkeypatch: pytest.MonkeyPatch
     assert next(told) == 31
 
 
+def test_draws_after_others_take_steps_that_are_accepted() -> None:
+    """On a Gaussian four times too wide 0.90 to 0.93 are accepted, of 20 seeds, and none with the first steps."""
+    program = Program(regression())
+    found = fit_gaussian(program)
+    first = group(trajectories(program, found, np.random.default_rng(0), draws=50, tune=0), "posterior")["beta"]
+    wide = Gaussian(found.mode, 4 * found.directions)
+    more = trajectories(program, wide, np.random.default_rng(1), draws=60, tune=0, after=first.to_numpy())
+    assert group(more, "sample_stats")["acceptance_rate"].mean() > 0.8
+
+
 def test_draws_of_posteriors_far_from_normal() -> None:
     """A quartic, whose curvature at the mode is 0, and the logarithm of a gamma variable."""
     with pm.Model() as flat:
