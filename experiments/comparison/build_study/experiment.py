@@ -48,10 +48,7 @@ from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count, UserPath, one_or_more
 from shannon_game.inference.store.keys import result_key
 
-Layouts = Annotated[
-    tuple[Literal["netcdf", "lm_game"], ...],
-    one_or_more,
-]
+Layouts = Annotated[tuple[Literal["netcdf", "lm_game"], ...], one_or_more]
 _ITEM_SET = "built"
 _STRINGS = ("context", "target_token", "candidate_token", "token")
 # how U+FFFD is written in UTF-8: where a character was lost before the text was read
