@@ -1,13 +1,14 @@
 """Simulation-based calibration of the participant model, the choice of tokens simulated as well.
 
-Usage: python tests/benchmarks/participant_sbc.py RESULT.csv [--first 0] [--last 99] [--items 30] [--vocab 400]
-       [--people 12] [--answers 8] [--scale slider] [--report linear] [--jobs 1]
+Usage: python tests/benchmarks/participant_sbc.py RESULT.csv [--first 0] [--last 199] [--items 30] [--vocab 400]
+       [--people 12] [--answers 8] [--scale slider] [--report linear ...] [--jobs 1]
 
 Parameters are drawn from the prior, and a log-ratio for every token of a vocabulary from the law, so that the belief is
 whole and sums to one. Candidates are draws of the generator and people's free answers; people compare and answer. The
 study is read and fitted as any other, and the rank of each true value among the draws should be uniform. Where a
 target's log-ratio or the sum over the vocabulary leaves the model's grids, all is drawn anew: the
-model has no prior there. Adds one row per study to RESULT.csv, leaves out what it has already, and judges all of them.
+model has no prior there. Reports are written out here, apart from the model's likelihoods. Adds one row per study and
+likelihood to RESULT.csv, leaves out what it has already, and judges all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ import pandas as pd
 import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import expit, log_expit, logit, logsumexp
 
 from shannon_game.estimators.comparison import (
     ParticipantPopulation,
@@ -51,6 +52,15 @@ SHAPE = ("by_ratio", "by_ratio_slope", "by_level")
 PEOPLE = ("k0", "slope_sd", "bias_sd", "noise_sd", "log_noise", "lapse", "half")
 QUANTITIES = (*PEOPLE, *LAW, "gap")
 OWN = ("slope", "bias", "noise")
+OF_REPORT = {
+    "linear": (),
+    "shared_bias": ("bias_mean",),
+    "pulled": ("pull",),
+    "prospect": ("gamma",),
+    "own_lapses": ("lapse_sd",),
+    "equation_6": ("weight_mean", "weight_sd"),
+}
+"""What each report likelihood has beside what all have."""
 TARGET_FREEDOM = 4
 FINE_NATS, BIN_NATS = 0.02, 0.05
 """Steps at which log-ratios and ln g are drawn, far finer than the model's."""
@@ -90,7 +100,8 @@ def template(sizes: Sizes) -> pm.Model:
 
 def drawn_parameters(sizes: Sizes, seed: int) -> dict[str, Array]:
     """One draw of the prior."""
-    model, names = template(sizes), [*PEOPLE, *LAW, *SHAPE, *OWN]
+    model, names = template(sizes), [*PEOPLE, *LAW, *SHAPE, *OWN, *OF_REPORT[sizes.report]]
+    names += ["weight"] if sizes.report == "equation_6" else []
     return dict(zip(names, pm.draw([model[name] for name in names], random_seed=seed), strict=True))
 
 
@@ -155,15 +166,23 @@ def simulated(sizes: Sizes, seed: int) -> tuple[xr.Dataset, Array, dict[str, Arr
     rng = np.random.default_rng([seed, 3])
     made = simulate_designed_study(log_g, log_h, target, sizes.design, ParticipantPopulation(), seed=seed)
     item, who = made["response_item"].to_numpy(), np.array([int(name[1:]) for name in made["participant"].to_numpy()])
-    x = made["human_candidate_logprob"].to_numpy()[item, made["response_candidate"].to_numpy()]
+    asked = made["response_candidate"].to_numpy()
+    ratio, of_generator = (
+        target.to_numpy()[item] - candidate.to_numpy()[item, asked]
+        for target, candidate in (
+            (made["human_target_logprob"], made["human_candidate_logprob"]),
+            (made["target_logprob"][0], made["candidate_logprob"][0]),
+        )
+    )
+    log_odds, bias, slope = said_log_odds(sizes.report, drawn, who, ratio, of_generator)
     scale = rounding_scheme(sizes.design.scale)
     report = simulate_reports(
-        made["human_target_logprob"].to_numpy()[item] - x,
+        log_odds,
         rng=rng,
-        bias=drawn["bias"][who],
-        slope=drawn["slope"][who],
+        bias=bias,
+        slope=slope,
         noise_sd=drawn["noise"][who],
-        lapse_rate=drawn["lapse"],
+        lapse_rate=drawn["lapse"][who] if sizes.report == "own_lapses" else drawn["lapse"],
         rounding=scale,
         clicks=scale.values,
         undecided_share=float(drawn["half"]),
@@ -172,15 +191,33 @@ def simulated(sizes: Sizes, seed: int) -> tuple[xr.Dataset, Array, dict[str, Arr
     return made.assign(report=("response", report)), (log_g - log_h)[row, target], drawn
 
 
+def said_log_odds(
+    report: str, drawn: dict[str, Array], who: Array, log_odds: Array, of_generator: Array
+) -> tuple[Array, Array, Array]:
+    """What noise is added to once it has a bias and a slope; a bias of 0 and a slope of 1 where it has its own."""
+    bias, slope = drawn["bias"][who], drawn["slope"][who]
+    if report == "pulled":
+        said = (1 - drawn["pull"]) * expit(slope * (log_odds + bias)) + drawn["pull"] / 2
+        return logit(said), np.zeros(who.size), np.ones(who.size)
+    if report == "prospect":
+        yes, no = drawn["gamma"] * log_expit(log_odds), drawn["gamma"] * log_expit(-log_odds)
+        log_weight = np.minimum(yes - np.logaddexp(yes, no) / drawn["gamma"], -1e-12)
+        return log_weight - np.log(-np.expm1(log_weight)), bias, slope
+    if report == "equation_6":
+        return log_odds - drawn["weight"][who] * of_generator, bias, slope
+    return log_odds, bias, slope
+
+
 def ranked(number: int, sizes: Sizes, *, draws: int = DRAWS, tune: int = TUNE) -> dict[str, Any]:
     """Simulate and fit one study: rank, truth and posterior median of every quantity."""
     study, gap, drawn = simulated(sizes, number)
     start = time.process_time()
     data, how = participant_data(study, sizes.design.scale), {"report": sizes.report, "retries": RETRIES}
     fit = fit_participants(data, draws=draws, tune=tune, seed=number, **how)
-    found: dict[str, Any] = {"study": number, "converged": fit.convergence.passed}
+    found: dict[str, Any] = {"report": sizes.report, "study": number, "converged": fit.convergence.passed}
     posterior, rng = group(fit.idata, "posterior"), np.random.default_rng([number, 2])
-    for name in QUANTITIES:
+    own = () if sizes.report != "own_lapses" else ("lapse",)  # there one of each person
+    for name in (*(one for one in QUANTITIES if one not in own), *OF_REPORT[sizes.report]):
         draws = fit.item_gap_nats.mean(axis=1) if name == "gap" else posterior[name].to_numpy().ravel()
         truth = float(gap[fit.data.position].mean() if name == "gap" else drawn[name])
         found[f"{name}_rank"] = rank_of_truth(draws, truth, N_RANKED, rng)
@@ -190,7 +227,8 @@ def ranked(number: int, sizes: Sizes, *, draws: int = DRAWS, tune: int = TUNE) -
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
     """Verdict on the ranks of every quantity."""
-    found = {name: vars(judge_ranks(rows[f"{name}_rank"].to_numpy(), N_RANKED)) for name in QUANTITIES}
+    ranks = rows.filter(regex="_rank$").dropna(axis=1)
+    found = {name.removesuffix("_rank"): vars(judge_ranks(ranks[name].to_numpy(), N_RANKED)) for name in ranks}
     return pd.DataFrame(found).T
 
 
@@ -198,19 +236,32 @@ def main() -> None:
     """Add the rows that are missing, and judge all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", type=Path)
-    numbers = {"first": 0, "last": 99, "items": 30, "vocab": 400, "people": 12, "answers": 8, "jobs": 1}
+    numbers = {"first": 0, "last": 199, "items": 30, "vocab": 400, "people": 12, "answers": 8, "jobs": 1}
     for name, value in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--scale", default="slider")
-    parser.add_argument("--report", choices=("linear", "shared_bias"), default="linear")
+    parser.add_argument("--report", choices=OF_REPORT, nargs="+", default=["linear"])
     given = parser.parse_args()
     design = replace(QuestionDesign(), n_participants=given.people, n_answers=given.answers, scale=given.scale)
-    work = partial(ranked, sizes=Sizes(given.items, given.vocab, design, given.report))
-    done = set(pd.read_csv(given.result)["study"]) if given.result.exists() else set()
+    table = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({"report": [], "study": []})
+    done = set(table[["report", "study"]].itertuples(index=False, name=None))
+    numbered = [(report, number) for number in range(given.first, given.last + 1) for report in given.report]
+    tasks = [
+        (number, Sizes(given.items, given.vocab, design, report))
+        for report, number in numbered
+        if (report, number) not in done
+    ]
     with Pool(given.jobs) as pool:
-        for row in pool.imap_unordered(work, sorted(set(range(given.first, given.last + 1)) - done)):
-            pd.DataFrame([row]).to_csv(given.result, mode="a", header=not given.result.exists(), index=False)
-    print(judged(pd.read_csv(given.result)).to_string())
+        for row in pool.imap_unordered(_ranked, tasks):
+            table = pd.concat([table, pd.DataFrame([row])])
+            table.to_csv(given.result, index=False)
+    for report, rows in table.groupby("report"):
+        print(f"{report}: {len(rows)} studies, {int(rows['converged'].sum())} pass their check")
+        print(judged(rows).to_string())
+
+
+def _ranked(task: tuple[int, Sizes]) -> dict[str, Any]:
+    return ranked(*task)
 
 
 if __name__ == "__main__":

@@ -269,9 +269,7 @@ class LossRows:
     def dataset(self, rows: Sequence[LossRow], table: pd.DataFrame) -> xr.Dataset:
         """The table, draws of every gap (NaN where a row has fewer), curves over assumed scales, and top-1 rates."""
         asked = np.flatnonzero(np.any([np.isfinite(row.item_median_nats) for row in rows], axis=0))
-        draws = np.full((len(rows), max(row.gap_nats.size for row in rows)), np.nan)
-        for own, row in zip(draws, rows, strict=True):
-            own[: row.gap_nats.size] = row.gap_nats
+        draws = _side_by_side([row.gap_nats for row in rows])
         variables: dict[str, Any] = {
             "gap_draws_nats": (("estimate", "draw"), draws, {"units": "nats"}),
             "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats[asked] for row in rows])),
@@ -283,7 +281,7 @@ class LossRows:
             shift, fits = self.exact_nats(data.generator, data).mean(), list(self.shown.values())
             curves = [np.quantile([fit.gap_at(k0) + shift for k0 in ASSUMED_SCALES], level, axis=1) for fit in fits]
             variables["curve_gap_nats"] = (("fit", "quantile", "k0"), np.stack(curves))
-            variables["top1_draws"] = (("fit", "kept"), np.stack([self._top1(fit) for fit in fits]))
+            variables["top1_draws"] = (("fit", "kept"), _side_by_side([self._top1(fit) for fit in fits]))
             coords |= {"fit": np.array(list(self.shown), dtype=object), "quantile": level, "k0": ASSUMED_SCALES}
         named = ["analysis", "player", "rounding", "method", "anchor", "left_out", "priors"]
         return xr.Dataset(variables, coords=coords, attrs=self._about()).set_coords(named)
@@ -299,3 +297,11 @@ class LossRows:
             about |= {f"true_gap_nats_{name}": gap for name, gap in gaps.items()}
             about["whole_distributions"] = int(self.shown[_EVERYONE].data.whole)
         return about
+
+
+def _side_by_side(draws: Sequence[FloatArray]) -> FloatArray:
+    """Draws as rows, with NaN where some have fewer: fits draw more where they miss their check."""
+    found = np.full((len(draws), max(own.size for own in draws)), np.nan)
+    for row, own in zip(found, draws, strict=True):
+        row[: own.size] = own
+    return found

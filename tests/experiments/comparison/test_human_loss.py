@@ -44,12 +44,18 @@ def row_of(result: ExperimentResult, what: str) -> Any:
 
 @pytest.fixture(scope="module")
 def compared() -> tuple[xr.Dataset, ExperimentResult]:
-    """A study of comparisons alone."""
+    """A study of comparisons alone, with one person left out, each of whose fits has more draws than the one before."""
     study = prepared("+exp=perplexity", *TINY, "study.n_participants=4").study
-    players = ["human", "lm-medium"]
-    return study, experiments.human_loss(
-        study, players=players, rounding="none", grid="interface", top1={"rate": 0.3}, **FEW, **ANY
-    )
+    more = iter(range(9))
+
+    def longer(data: ParticipantData, **settings: Any) -> ParticipantFit:
+        return fit_participants(data, **settings | {"draws": settings["draws"] + next(more)})
+
+    asked = {"players": ["human", "lm-medium"], "rounding": "none", "grid": "interface", "top1": {"rate": 0.3}}
+    asked["leave_out"] = [str(study["participant"].to_numpy()[0])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FIT, longer)
+        return study, experiments.human_loss(study, **asked, **FEW, **ANY)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +85,8 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     declared = [one.name for one in HumanLossRow.columns if not one.family]
     assert list(table.columns) == [*declared, *(f"tail_factor_{name}" for name in study["model"].to_numpy())]
     assert table["analysis"].tolist() == [
-        *("lm-medium, rounding none", "everyone", "no_shared_bias", "assumed", "everyone, top-1 rate"),
+        *("lm-medium, rounding none", "everyone", "no_shared_bias", "without", "assumed"),
+        *("everyone, top-1 rate", "without, top-1 rate"),
         *["without one"] * len(people),
         *("priors: narrow", "priors: wide"),
     ]
@@ -109,6 +116,8 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     assert_allclose(
         everyone["perplexity_median"], np.exp(everyone["reference_loss_nats"] + everyone["gap_median_nats"])
     )
+    drawn = np.isfinite(result.dataset["top1_draws"]).sum("kept").to_numpy()
+    assert drawn.size == np.unique(drawn).size > 1
     assert set(result.figures) == {"human_loss", "k0_curve", "top1", "sensitivity"}
     assert len(result.summary().columns) <= 8
 
