@@ -298,7 +298,7 @@ def fit_participants(
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
     compiled.at(scale)
-    earlier: InferenceData | None = None
+    earlier: tuple[InferenceData, SharedBelief] | None = None
     for left in reversed(range(retries + 1)):
         lengths = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
         idata, belief = compiled.draws(rng, earlier, **lengths)
@@ -308,7 +308,10 @@ def fit_participants(
         if fit.convergence.n_divergent:
             earlier, draws, target_accept = None, 2 * draws, (1 + target_accept) / 2
         else:
-            earlier, draws = idata, _further(fit.convergence, thresholds or REPORTED, group(idata, "posterior"))
+            earlier, draws = (
+                (idata, belief),
+                _further(fit.convergence, thresholds or REPORTED, group(idata, "posterior")),
+            )
     return fit if data.is_player else judged_by_outcomes(fit)
 
 
@@ -428,25 +431,27 @@ class Compiled:
         return self.belief_given((self.program.wanted(x) for x in points), rng)
 
     def draws(
-        self, rng: np.random.Generator, earlier: InferenceData | None = None, **lengths: Any
+        self, rng: np.random.Generator, earlier: tuple[InferenceData, SharedBelief] | None = None, **lengths: Any
     ) -> tuple[InferenceData, SharedBelief]:
-        """Draws of the posterior after `earlier` ones, and of the belief given all."""
+        """Draws of the posterior, and of the belief given each, with `earlier` ones before them."""
         # a fit that is taken from an earlier run leaves the generator where one that is made leaves it
         seed = int(rng.integers(2**31))
         of = [self.data, self.made_of, self.scale, seed, lengths]
         if earlier is not None:
-            lengths |= {"tune": 0, "after": self._points(earlier)}
+            lengths |= {"tune": 0, "after": self._points(earlier[0])}
         idata = kept.posterior(
             "participants",
             of=of,
             draw=lambda: trajectories(self.program, self.gaussian, np.random.default_rng(seed), **lengths),
         )
-        if earlier is not None:
-            names = ("posterior", "sample_stats")
-            both = {name: xr.concat([group(one, name) for one in (earlier, idata)], "draw") for name in names}
-            idata = from_groups({name: one.assign_coords(draw=range(one.sizes["draw"])) for name, one in both.items()})
         points = self._points(idata)
-        return idata, self.belief_given((self.program.wanted(x) for x in points.reshape(-1, points.shape[-1])), rng)
+        belief = self.belief_given((self.program.wanted(x) for x in points.reshape(-1, points.shape[-1])), rng)
+        if earlier is None:
+            return idata, belief
+        names = ("posterior", "sample_stats")
+        both = {name: xr.concat([group(one, name) for one in (earlier[0], idata)], "draw") for name in names}
+        idata = from_groups({name: one.assign_coords(draw=range(one.sizes["draw"])) for name, one in both.items()})
+        return idata, earlier[1].joined(belief, n_chains=len(points))
 
     def _points(self, idata: InferenceData) -> FloatArray:
         """Unconstrained parameters of draws, (chain, draw, parameter)."""

@@ -26,6 +26,7 @@ from shannon_game.models.comparison.participant_data import ParticipantData
 OBJECTIVES = ("rank", "pair")
 """How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
 
+_BY_DRAW = ("target", "token", "law", "lambda_place", "noise")
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
 
@@ -64,8 +65,14 @@ class SharedBelief(Result):
 
     def at(self, draws: IntArray) -> SharedBelief:
         """These draws."""
-        names = ("target", "token", "law", "lambda_place", "noise")
-        return replace(self, **{name: getattr(self, name)[draws] for name in names})
+        return replace(self, **{name: getattr(self, name)[draws] for name in _BY_DRAW})
+
+    def joined(self, later: SharedBelief, n_chains: int) -> SharedBelief:
+        """Draws of chains, one chain after the other, each with its later draws behind its own."""
+        both = {name: [getattr(one, name) for one in (self, later)] for name in _BY_DRAW}
+        chains = {name: [one.reshape(n_chains, -1, *one.shape[1:]) for one in its] for name, its in both.items()}
+        every = {name: np.concatenate(its, axis=1) for name, its in chains.items()}
+        return replace(self, **{name: its.reshape(-1, *its.shape[2:]) for name, its in every.items()})
 
     def parts(self, temperature: ArrayLike = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sums of :math:`e^{c D}`, (draw, item): target and tokens asked, others drawn, others never drawn."""

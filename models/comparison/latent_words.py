@@ -37,6 +37,8 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.models.compiled import compiled
 
 _LEAST, _LEAST_CHANCE = 1e-290, 1e-30
+_SMALL = 1e-10
+"""Largest probability of an item's places below which all are scaled: times the least it is still a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +134,10 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
             x = first + k
             n_e, e0, a0 = e_size[x], e_first[x], answers_first[x]
             chance = chances[k, : n_z * n_e].reshape(n_z, n_e)
+            its_law = law[word_bin[x]]
             for z in range(n_z):
                 for j in range(n_e):
-                    chance[z, j] = law[word_bin[x], e0 + j] * answers[a0 + z * n_e + j]
+                    chance[z, j] = its_law[e0 + j] * answers[a0 + z * n_e + j]
             f = inner[k, : n_z * n_t].reshape(n_z, n_t)
             if report_first[x + 1] == report_first[x]:
                 for z in range(n_z):
@@ -145,15 +148,26 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
                 product[k, :n_v] = 1.0
                 for row in range(report_first[x], report_first[x + 1]):
                     product[k, :n_v] *= chance_of[row, :n_v]
-                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
-                for j in range(n_e):
-                    matrix[j] = product[k, n_e - 1 - j : n_e - 1 - j + n_t]
-                np.dot(chance, matrix, f)
-            f += _LEAST
-            joint *= f
-            largest = joint.max()
-            own += math.log(largest)
-            joint /= largest
+                if n_z > 1:
+                    matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
+                    for j in range(n_e):
+                        matrix[j] = product[k, n_e - 1 - j : n_e - 1 - j + n_t]
+                    np.dot(chance, matrix, f)
+                else:  # without answers a product of matrices takes twice the time
+                    its, its_f = product[k], f[0]
+                    its_f[:] = 0.0
+                    for j in range(n_e):
+                        for i in range(n_t):
+                            its_f[i] += chance[0, j] * its[n_e - 1 - j + i]
+            largest = 0.0
+            for z in range(n_z):
+                for i in range(n_t):
+                    f[z, i] += _LEAST
+                    joint[z, i] *= f[z, i]
+                    largest = max(largest, joint[z, i])
+            if largest < _SMALL:
+                own += math.log(largest)
+                joint /= largest
         mass = joint.sum()
         by_item[q] = own + math.log(mass)
         total += by_item[q]
@@ -176,21 +190,35 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
                 for z in range(n_z):
                     by_chance[z, :] = ahead[z].sum()
             else:
-                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
-                by_chance = np.dot(ahead, matrix.T)
-                by_matrix = np.dot(chance.T, ahead)
                 n_v = n_e + n_t - 1
                 d_product[:n_v] = 0.0
-                for j in range(n_e):
-                    d_product[n_e - 1 - j : n_e - 1 - j + n_t] += by_matrix[j]
+                if n_z > 1:
+                    by_chance = np.dot(ahead, shifted[k, : n_e * n_t].reshape(n_e, n_t).T)
+                    by_matrix = np.dot(chance.T, ahead)
+                    for j in range(n_e):
+                        for i in range(n_t):
+                            d_product[n_e - 1 - j + i] += by_matrix[j, i]
+                else:
+                    by_chance, its, its_ahead = np.empty((1, n_e)), product[k], ahead[0]
+                    for j in range(n_e):
+                        mean = 0.0
+                        for i in range(n_t):
+                            mean += its_ahead[i] * its[n_e - 1 - j + i]
+                            d_product[n_e - 1 - j + i] += chance[0, j] * its_ahead[i]
+                        by_chance[0, j] = mean
                 for row in range(report_first[x], report_first[x + 1]):
                     for v in range(n_v):
                         d_chance[row, v] = d_product[v] * product[k, v] / chance_of[row, v]
+            its_law = d_law[word_bin[x]]
             for z in range(n_z):
+                mean = 0.0
                 for j in range(n_e):
-                    d_law[word_bin[x], e0 + j] += by_chance[z, j] * answers[a0 + z * n_e + j]
-                    inverse[x] += by_chance[z, j] * chance[z, j] * by_lambda[z0 + z] * by_e[e0 + j]
-                    if marginal.shape[0]:
+                    its_law[e0 + j] += by_chance[z, j] * answers[a0 + z * n_e + j]
+                    mean += by_chance[z, j] * chance[z, j] * by_e[e0 + j]
+                inverse[x] += mean * by_lambda[z0 + z]
+            if marginal.shape[0]:
+                for z in range(n_z):
+                    for j in range(n_e):
                         marginal[x, e0 + j] += by_chance[z, j] * chance[z, j]
     return total
 

@@ -267,14 +267,14 @@ def _of(x: FloatArray, i: int, j: int) -> float:
 def _interval(mean, noise, low, high, out, d_mean, d_noise):  # noqa: PLR0917
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
-            here, sd = _of(mean, i, j), _of(noise, i, j)
+            here, per_sd = _of(mean, i, j), 1 / _of(noise, i, j)
             out[i, j] = d_mean[i, j] = d_noise[i, j] = 0.0
             for sign, end in ((1.0, _of(high, i, j)), (-1.0, _of(low, i, j))):
-                z = (end - here) / sd
+                z = (end - here) * per_sd
                 # between the places of the tables on [-8, 8], and their ends beyond
                 place = min(max((z + _END) * _PER_UNIT, 0.0), _CELLS - 1e-9)
                 k = int(place)
-                density = sign * (_PDF[k] + (place - k) * (_PDF[k + 1] - _PDF[k])) / sd
+                density = sign * (_PDF[k] + (place - k) * (_PDF[k + 1] - _PDF[k])) * per_sd
                 out[i, j] += sign * (_CDF[k] + (place - k) * (_CDF[k + 1] - _CDF[k]))
                 d_mean[i, j] -= density
                 d_noise[i, j] -= density * z

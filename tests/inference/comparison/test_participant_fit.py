@@ -141,9 +141,12 @@ def test_one_seed_one_fit_also_from_a_run_before(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.mcmc
-def test_draws_that_miss_the_thresholds_are_made_again() -> None:
+def test_draws_that_miss_the_thresholds_get_others() -> None:
     fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=8, tune=8, retries=1)
     assert fit.gap_nats.size == 4 * 16
+    # the belief of every draw is that of its parameters
+    program, at = fit.compiled.program, fit.compiled._points(fit.idata).reshape(fit.belief.n_draws, -1)
+    np.testing.assert_allclose(fit.belief.law, [program.wanted(x)[0] for x in at], rtol=1e-5, atol=1e-12)
 
 
 @pytest.mark.mcmc
