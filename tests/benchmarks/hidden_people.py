@@ -1,6 +1,7 @@
 """People who are not of the participant model's form, with known truth: whether its interval holds, and what rings.
 
-python tests/benchmarks/hidden_people.py RESULT.csv [--first 0] [--last 19] [--cases CASE ...] [--alone] [--engine nuts]
+python tests/benchmarks/hidden_people.py RESULT.csv [--first 0] [--last 19] [--cases CASE ...] [--alone] [--items 120]
+       [--engine nuts]
 
 Every study has 60 items and 30 people of its own, and the generator's whole distribution but for `draws_alone`. With
 free answers people compare on a slider; `--alone`: on eleven values, comparisons only. The interval is the one that
@@ -96,12 +97,12 @@ def beliefs(case: str, rng: np.random.Generator, g: Array, unigram: Array, of_cl
     return [found, near()] if camps else [found]
 
 
-def study_of(case: str, number: int, *, alone: bool) -> tuple[xr.Dataset, float, Array]:
+def study_of(case: str, number: int, *, alone: bool, n_items: int = 60) -> tuple[xr.Dataset, float, Array]:
     """A study, its mean gap in nats, and who is of the second camp."""
     words = "control" if case in (*REPORTED, "draws_alone") else case
     rng = np.random.default_rng([number, CASES.index(words), int(alone), 48])
     design = QuestionDesign(n_participants=30, n_answers=0 if alone else 8, scale="interface" if alone else "slider")
-    true, g, unigram, of_class = language(rng, 60)
+    true, g, unigram, of_class = language(rng, n_items)
     target = (true + rng.gumbel(size=true.shape)).argmax(axis=1)
     held = beliefs(case, rng, g, unigram, of_class)
     second = rng.permutation(30) < {"camps": 15, "minority": round(30 * MINORITY)}.get(case, 0)
@@ -162,17 +163,17 @@ def beside(name: str, truth: float, *draws: Array) -> dict[str, Any]:
     return {f"{name}{what}": value for what, value in found.items()}
 
 
-def row(case: str, number: int, *, alone: bool, engine: str) -> dict[str, Any]:
+def row(case: str, number: int, *, alone: bool, engine: str, n_items: int = 60) -> dict[str, Any]:
     """Simulate and estimate one study."""
-    made, truth, second = study_of(case, number, alone=alone)
+    made, truth, second = study_of(case, number, alone=alone, n_items=n_items)
     scale, start = "interface" if alone else "slider", time.process_time()
     data, rng = participant_data(made, scale), np.random.default_rng(number)
     how = {"report": "shared_bias", "seed": number}
     how |= {} if engine == "nuts" else {"draws": DRAWS, "tune": TUNE, "thresholds": GATE}
     camps = check_camps(data, np.random.default_rng(number))
-    found: dict[str, Any] = {"case": case, "collected": "comparisons" if alone else "answers", "study": number}
+    found: dict[str, Any] = {"case": case, "collected": "comparisons" if alone else "answers", "items": n_items}
     right = float((camps.second == second).mean())
-    found |= {"engine": engine, "truth": truth, "k0": SCALES[number % 3], "camps_z": camps.z}
+    found |= {"study": number, "engine": engine, "truth": truth, "k0": SCALES[number % 3], "camps_z": camps.z}
     found |= {"camps_right": max(right, 1 - right), "unusual": len(unusual_participants(data))}
     found["unexpected"] = check_unexpected(data).share
     if engine == "none":
@@ -201,15 +202,16 @@ def main() -> None:
     parser.add_argument("--last", type=int, default=19)
     parser.add_argument("--cases", nargs="+", default=ORDER)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--items", type=int, default=60)
     parser.add_argument("--engine", choices=("gaussian", "nuts", "none"), default="gaussian")
     given = parser.parse_args()
-    how = {"alone": given.alone, "engine": given.engine}
-    keys = ["case", "collected", "study", "engine"]
+    how = {"alone": given.alone, "engine": given.engine, "n_items": given.items}
+    keys = ["case", "collected", "items", "study", "engine"]
     table = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({key: [] for key in keys})
     done = set(table[keys].itertuples(index=False, name=None))
     for number in range(given.first, given.last + 1):
         for case in given.cases:
-            key = case, "comparisons" if given.alone else "answers", number, given.engine
+            key = case, "comparisons" if given.alone else "answers", given.items, number, given.engine
             if key not in done:
                 table = pd.concat([table, pd.DataFrame([row(case, number, **how)])])
                 table.round(4).to_csv(given.result, index=False)
