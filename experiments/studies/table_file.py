@@ -81,12 +81,14 @@ def _encoding(name: str) -> str:
 
 
 def _as_written(given: object) -> object:
-    """A command line reads -99 as a number, and a cell is a text."""
+    """A command line reads -99 as a number and NULL, in any case, as nothing, where a cell is a text."""
     if not isinstance(given, tuple | list):
         return given
-    return tuple(str(each) if isinstance(each, int | float) and not isinstance(each, bool) else each for each in given)
+    texts = [str(each) if isinstance(each, int | float) and not isinstance(each, bool) else each for each in given]
+    return tuple(text for each in texts for text in (_NULLS if each is None else (each,)))
 
 
+_NULLS = ("null", "Null", "NULL")
 CellTexts = Annotated[tuple[str, ...], BeforeValidator(_as_written)]
 """Texts of cells; numbers stand for themselves."""
 

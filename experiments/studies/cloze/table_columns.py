@@ -129,6 +129,8 @@ class ClozeRowSettings(Settings):
     """Texts that stand for no answer in this table, such as [NA, -99]; an empty field always does."""
     drop_incomplete: bool = False
     """Leave rows without a context, weight or participant out (counted) instead of refusing the table."""
+    first_answers: bool = False
+    """Of several answers of a participant to one context keep the first; others are counted."""
     n_answers: Count | None = None
     """Answers behind the proportions of each context, if there were as many everywhere: gives counts."""
     proportions: Literal["another_word", "rescale", "refuse"] = "another_word"

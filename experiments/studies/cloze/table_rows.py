@@ -54,6 +54,10 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     blank = (rows["response"].str.strip() == "") | rows["response"].isin(settings.missing)
     rows["word"] = rows["response"].where(~blank, "")
     people, of_models = rows[rows["model"] == ""], rows[rows["model"] != ""]
+    again = people.duplicated(["item", "participant"]) if "participant" in table else people["item"] < 0
+    repeats = int(again.sum())
+    if settings.first_answers:
+        people = people[~again]
     rest = list[Note]()
     if "proportion" in table and settings.proportions == "another_word":
         people, rest = _with_other_words(people, items)
@@ -83,8 +87,8 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     digests = [table.sha256, *(file_sha256(file.path) for file in settings.scores.values())]
     sha256 = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     study = cloze_dataset(arrays, {"name": name, "word_rules": settings.word_rules, "data_sha256": sha256})
-    repeats = int(people.duplicated(["item", "participant"]).sum()) if "participant" in table else 0
-    again = int(pd.Series(items.arrays["context"]).duplicated(keep=False).sum()) if "context" in table else 0
+    alike = int(pd.Series(items.arrays["context"]).duplicated(keep=False).sum()) if "context" in table else 0
+    further = "left out" if settings.first_answers else f"all kept; {Set('study.first_answers', True)} keeps the first"
     counted = counting(
         Note(
             f"blank answers (empty, null, or listed in {Set('study.missing')}), kept as blank strings; distributions "
@@ -92,8 +96,8 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
             int(blank.sum()),
         ),
         Note("rows without a context, a weight or a participant, left out", incomplete, "warning"),
-        Note("further answers of a participant to the same context, all kept", repeats, "warning"),
-        Note("contexts with the same text as another one and an id of their own, kept apart", again),
+        Note(f"further answers of a participant to the same context, {further}", repeats, "warning"),
+        Note("contexts with the same text as another one and an id of their own, kept apart", alike),
     )
     found += [*scored, Note("contexts", len(items)), Note("rows with a human answer", len(people))]
     add_notes(study, (*found, *counted, *answer_notes(study)))

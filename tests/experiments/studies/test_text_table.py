@@ -32,7 +32,7 @@ def test_cells_are_what_they_are(tmp_path: Path) -> None:
     table = read(tmp_path, 'who,said,n\nNA,null," a ""b"" "\nTRUE,1.0,"x\ny"\n')
     assert table.cells.to_numpy().tolist() == [["NA", "null", ' a "b" '], ["TRUE", "1.0", "x\ny"]]
     assert read(tmp_path, 'who,said,n\na,"b,c\n', quoting="none", separator=",").names == ["who", "said", "n"]
-    blank = read(tmp_path, "who,said,n\na,NA,-99\n", empty=["NA", -99])
+    blank = read(tmp_path, "who,said,n\na,NULL,-99\n", empty=[None, -99])
     assert blank.cells.to_numpy().tolist() == [["a", "", ""]]
 
 

@@ -56,6 +56,8 @@ def test_trials(tmp_path: Path) -> None:
     found = texts(study)
     assert any(text.startswith("blank answers") and count == 1 for text, count in found.items())
     assert any(text.startswith("further answers of a participant") and count == 1 for text, count in found.items())
+    first = cloze_table(path=written(tmp_path, table), columns=TRIALS, first_answers=True)
+    assert answers(first) == answers(study)[:-1]
     rules = WORD_RULES["clean"]
     words = study_words(study, human=rules, model=rules, corpus=rules)
     assert words.human is not None
