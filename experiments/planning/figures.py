@@ -75,7 +75,7 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
-    """Numbers 1, 2 and 5 times a power of ten; 1 alone where they would be many."""
-    steps = (1, 2, 5) if high / low < 1000 else (1,)
+    """Numbers 1, 2 and 5 times a power of ten; fewer where they would be many."""
+    steps = (1, 2, 5) if high / low < 100 else (1, 3) if high / low < 1000 else (1,)
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
