@@ -88,6 +88,8 @@ def run(side: str, peers: str, folder: Path) -> tuple[float, float, list[Any]]:
         command += [f"model=[{folder / 'model'}]", f"hydra.run.dir={folder / 'run'}", "output.print=false"]
         command += [f"experiment.store={folder / 'store'}"]
     settings = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    # a checkout keeps its bytecode as an installed package does
+    settings |= {"PYTHONDONTWRITEBYTECODE": ""}
     with (folder / "said.txt").open("w") as said:
         child = subprocess.Popen(command, env=settings, stdout=said, stderr=said)
         _, status, used = os.wait4(child.pid, 0)
