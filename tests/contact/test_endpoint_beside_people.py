@@ -47,22 +47,7 @@ settings: {path: answers.csv, columns: {context: sentence, response: said}}
 licence: CC0
 citation: me (2026)
 """
-VOCABULARY = [
-    "the",
-    "old",
-    "clock",
-    "in",
-    "hall",
-    "struck",
-    "nine",
-    "and",
-    "nobody",
-    "moved",
-    "rain",
-    "fell",
-    "on",
-    "roof",
-]
+VOCABULARY = ["the", "old", "clock", "in", "hall", "struck", "nine", "nobody", "moved", "rain", "fell", "on", "roof"]
 ALL = ["spr.yaml", "game.yaml", "cloze.yaml"]
 
 

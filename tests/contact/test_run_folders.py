@@ -97,9 +97,7 @@ def test_a_sweep_beside_the_others_is_whole_and_its_ids_are_private(tmp_path: Pa
         b"a: !!int b\n",
         b"a: !!python/name:os.system x\n",
         b"a: &a [x, *a]\n",
-        b"\n".join(
-            [b"a0: &a0 [x]", *(b"a%d: &a%d [%s]" % (n, n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12))]
-        ),
+        BOMB,
     ],
 )
 def test_a_damaged_file_of_settings_is_one_line(text: bytes, tmp_path: Path) -> None:

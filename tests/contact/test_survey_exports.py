@@ -253,18 +253,6 @@ LAYOUTS = {
         {"results-survey.csv": "\ufeff" + quoted("id|submitdate|c1|c2", *WIDE, sep=";")},
         {"wide": {"items": "c*"}, "columns": {"participant": "id"}}, BY_ID,
     ),
-    "REDCap": Layout(
-        {"Cloze_DATA.csv": table("record_id|identifier|c1|c2|cloze_complete", *(f"{row}|2" for row in WIDE))},
-        {"wide": {"items": ["c1", "c2"]}, "columns": {"participant": "record_id"}}, BY_ID,
-    ),
-    "formr": Layout(
-        {"cloze.csv": quoted("session|ended|c1|c2", *WIDE, sep=";")},
-        {"wide": {"items": "c*"}, "columns": {"participant": "session"}}, BY_ID,
-    ),
-    "Google Forms": Layout(
-        {"Form.csv": quoted(f"Code|Timestamp|{BAKER}|{SAILOR}", *WIDE)},
-        {"wide": {"items": "The *"}, "columns": {"participant": "Code"}},
-    ),
     "OpenSesame": Layout(
         {"subject-1.csv": quoted(PLAIN[0] + "|practice", "p1|NA|NA|NA|yes", PLAIN[1] + "|yes",
             *(row + "|no" for row in PLAIN[2:]))},

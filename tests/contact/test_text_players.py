@@ -1,11 +1,7 @@
-"""Models behind servers of others: one that answers at random, one that knows, one that answers half, one that is free.
-
-The last layout is that of llama-cpp-python 0.3 (``python -m llama_cpp.server``), made by hand.
-"""
+"""Models behind servers of others: one that answers at random, one that knows, one that answers half; all are free."""
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
@@ -59,9 +55,9 @@ def knowing(study: Any, share: float = 1.0) -> Says:
     return says
 
 
-def play(folder: Path, *more: str, says: Says | None = None, endpoint: Any = None) -> tuple[Any, Any]:
+def play(folder: Path, *more: str, says: Says) -> tuple[Any, Any]:
     """A server without a price, a budget or a key, as it is on this machine; and the study that it was asked about."""
-    with serving(endpoint or TalkingEndpoint(says)) as server:
+    with serving(TalkingEndpoint(says)) as server:
         given = [f"models.api.base_url={server.url}", "models.api.model=fake", "+models.api.kind=chat"]
         stores = [f"experiment.api_store={folder / 'answers.db'}", f"experiment.store={folder / 'store'}"]
         job = prepared("+exp=text_players", "model=[api]", *STUDY, *given, *stores, *more)
@@ -116,24 +112,6 @@ def test_everybody_is_cut_to_what_all_answered(tmp_path: Path, study: Any, share
     assert (n["people"] == n_asked) == is_apart
     assert (n["verbalised"] == n["people"] == n["baseline"]) != is_apart
     assert n["verbalised"] < n_asked
-
-
-class LlamaCpp(TalkingEndpoint):
-    """Names the model by its file, and lists a chat's tokens with bytes, as llama-cpp-python's server does."""
-
-    def answer(self, path: str, body: dict[str, Any]) -> bytes:
-        found = json.loads(super().answer(path, body))
-        choice = found["choices"][0]
-        for entry in (choice.get("logprobs") or {}).get("content", []):
-            for token in (entry, *entry["top_logprobs"]):
-                token["bytes"] = None
-        about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"]}
-        return json.dumps(about | found).encode()
-
-
-def test_the_layout_of_a_server_of_llama_cpp(tmp_path: Path, study: Any) -> None:
-    _, result = play(tmp_path, endpoint=LlamaCpp(knowing(study)))
-    assert by_way(result).loc[["options", "verbalised"], "standing"].tolist() == ["better than 50%"] * 2
 
 
 @pytest.mark.parametrize(
