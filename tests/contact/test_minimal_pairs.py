@@ -18,6 +18,7 @@ from shannon_game.experiments.studies.documents.pairs import pair_study
 from tests.experiments.command import run_experiment
 from tests.inference.lm import tiny_models
 from tests.inference.lm.tiny_models import END, byte_level
+from tests.oracles.transformers_alone import loaded, surprisal_nats
 
 pytestmark = pytest.mark.torch
 
@@ -32,15 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def plain_script(folder: Path, text: str, before: str = "") -> float:
     """Log-probability of a text after another, by transformers alone."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    tokenizer, module = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
-    start = tokenizer.convert_tokens_to_ids(END)
-    head, ids = ([start, *tokenizer(its, add_special_tokens=False)["input_ids"]] for its in (before, before + text))
-    with torch.inference_mode():
-        rows = torch.log_softmax(module(torch.tensor([ids])).logits[0].double(), dim=-1)
-    return float(sum(rows[at - 1, ids[at]] for at in range(len(head), len(ids))))
+    tokenizer, _ = loaded(folder)
+    head, ids = (tokenizer(its, add_special_tokens=False)["input_ids"] for its in (before, before + text))
+    return -float(surprisal_nats(folder, [tokenizer.convert_tokens_to_ids(END), *head], ids[len(head) :]).sum())
 
 
 def test_blimp_is_read_as_it_is_and_scored_as_a_plain_script_does(folder: Path, tmp_path: Path) -> None:

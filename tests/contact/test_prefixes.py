@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.documents.texts import text_study
 from tests.inference.lm import tiny_models
 from tests.inference.lm.tiny_models import END, byte_level, sentencepiece
+from tests.oracles.transformers_alone import loaded, surprisal_nats
 
 pytestmark = pytest.mark.torch
 
@@ -38,36 +38,17 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-def plain_script(folder: Path, before: list[int], ids: list[int]) -> np.ndarray:
-    """Nats of tokens, one pass a token."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    module, found = AutoModelForCausalLM.from_pretrained(folder), []
-    with torch.inference_mode():
-        for at, token in enumerate(ids):
-            row = torch.log_softmax(module(torch.tensor([[*before, *ids[:at]]])).logits[0, -1].double(), dim=-1)
-            found.append(-float(row[token]))
-    return np.array(found)
-
-
-def tokenizer(folder: Path) -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(folder)
-
-
 @pytest.mark.parametrize(("name", "bos"), [("gpt2", END), ("llama", "<s>")])
 def test_a_prompt_is_seen_and_not_scored(name: str, bos: str, folders: dict[str, Path], tmp_path: Path) -> None:
     model = {name: {"source": "folder", "path": str(folders[name]), "bos": bos}}
     found = experiments.surprisal(SAYS, models=model, store=tmp_path, prefix=PROMPT)
-    made = tokenizer(folders[name])
+    made, _ = loaded(folders[name])
     start = made.convert_tokens_to_ids(bos)
     for number, text in enumerate(SAYS, start=1):
         head, whole = (made(its, add_special_tokens=False)["input_ids"] for its in (PROMPT, f"{PROMPT} {text}"))
         assert whole[: len(head)] == head
         own = found.tables["tokens"].loc[lambda table, document=str(number): table["document"] == document]
-        expected = plain_script(folders[name], [start, *head], whole[len(head) :])
+        expected = surprisal_nats(folders[name], [start, *head], whole[len(head) :])
         np.testing.assert_allclose(own["surprisal_nats"], expected, rtol=2e-5)
         words = found.tables["words"].loc[lambda table, document=str(number): table["document"] == document]
         assert words["word"].tolist() == text.split()
@@ -84,14 +65,14 @@ def test_a_text_whose_end_does_not_see_the_prompt_is_noted(folders: dict[str, Pa
 
 
 def test_a_chats_answer_is_scored_after_the_users_turn(folders: dict[str, Path], tmp_path: Path) -> None:
-    made = tokenizer(folders["chat"])
+    made, _ = loaded(folders["chat"])
     turn = [{"role": "user", "content": PROMPT}]
     head = made.apply_chat_template(turn, add_generation_prompt=True, tokenize=True, return_dict=False)
     found = experiments.surprisal(SAYS, models=[str(folders["chat"])], store=tmp_path, prefix=PROMPT, chat=True)
     for number, text in enumerate(SAYS, start=1):
         ids = made(text, add_special_tokens=False)["input_ids"]
         own = found.tables["tokens"].loc[lambda table, document=str(number): table["document"] == document]
-        np.testing.assert_allclose(own["surprisal_nats"], plain_script(folders["chat"], head, ids), rtol=2e-5)
+        np.testing.assert_allclose(own["surprisal_nats"], surprisal_nats(folders["chat"], head, ids), rtol=2e-5)
         assert own["token_num"].tolist() == list(range(1, len(ids) + 1))
         assert "".join(own["token"]) == text
     again = experiments.surprisal(SAYS, models=[str(folders["chat"])], store=tmp_path, prefix=PROMPT, chat=True)

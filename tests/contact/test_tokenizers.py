@@ -21,6 +21,7 @@ from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.documents.texts import text_study
 from tests.inference.lm import tiny_models
 from tests.inference.lm.tiny_models import END, TEXTS, byte_level, sentencepiece
+from tests.oracles.transformers_alone import loaded, surprisal_nats
 
 pytestmark = pytest.mark.torch
 
@@ -139,18 +140,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def plain_loop(folder: Path, text: str, start: str) -> float:
     """Log-probability of a text, token by token, by transformers alone; what a text holds is text."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    tokenizer, module = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer, _ = loaded(folder)
     ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
     ids = [*([tokenizer.convert_tokens_to_ids(start)] if start else []), *ids]
-    total = 0.0
-    with torch.inference_mode():
-        for at in range(1, len(ids)):
-            row = torch.log_softmax(module(torch.tensor([ids[:at]])).logits[0, -1].double(), dim=-1)
-            total += float(row[ids[at]])
-    return total
+    return -float(surprisal_nats(folder, ids[:1], ids[1:]).sum())
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""Every command on a page, and in the README, has settings that the experiment and the loader take."""
+"""Every command on a page, a card and in the README has settings that the experiment and the loader take."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.docs.pages import WRITTEN, check_settings, name_of
+from tests.docs.test_gallery import ENTRIES
+from tests.docs.test_paper_pages import ROWS
 from tests.experiments.command import ROOT
 
 EXPERIMENTS = {path.stem for path in (ROOT / "conf/exp").glob("*.yaml")}
@@ -38,15 +40,21 @@ def commands(text: str) -> list[tuple[str, ...]]:
     return found
 
 
-COMMANDS = [
-    pytest.param(overrides, id=f"{name_of(path)}-{number}")
-    for path in WRITTEN
-    for number, overrides in enumerate(commands(path.read_text(encoding="utf-8")))
-    # words in capitals stand for names of the reader's own
-    if not any(word.startswith(("+exp=NAME", "study=STUDY", "+exp=EXPERIMENT")) for word in overrides)
+PLACES = [
+    *((tuple(entry.asked.split()), f"card of {name}") for name, entry in ENTRIES.items()),
+    *((tuple(shlex.split(row["command"])), "papers") for row in ROWS if row["command"] and row["status"] == "works"),
+    *(
+        (overrides, name_of(path))
+        for path in WRITTEN
+        for overrides in commands(path.read_text(encoding="utf-8"))
+        # words in capitals stand for names of the reader's own
+        if not any(word.startswith(("+exp=NAME", "study=STUDY", "+exp=EXPERIMENT")) for word in overrides)
+    ),
 ]
+# many stand in several places
+COMMANDS = [pytest.param(overrides, id=place) for overrides, place in dict(PLACES).items()]
 
 
 @pytest.mark.parametrize("overrides", COMMANDS)
-def test_a_command_of_a_page_has_settings_that_are_taken(overrides: tuple[str, ...]) -> None:
+def test_a_command_has_settings_that_are_taken(overrides: tuple[str, ...]) -> None:
     check_settings(overrides)

@@ -1,6 +1,6 @@
 """The gallery has every experiment; its Python and pictures are of today's code, and its pages of its tables.
 
-``test_commands.py`` checks the commands, which stand on the pages.
+``test_commands.py`` checks the commands, which stand on the cards and pages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from hydra.utils import get_method
 
 from shannon_game import experiments
-from tests.docs.pages import check_settings, script
+from tests.docs.pages import script
 from tests.experiments.command import ROOT
 
 GALLERY = script("make_gallery")
@@ -55,11 +55,6 @@ def test_the_python_of_an_entry_is_of_today(name: str) -> None:
                 function = get_method(options[ast.literal_eval(given.pop(choice))])
             assert set(given) <= set(function.settings_class.model_fields), ast.unparse(node)
     assert lines[-1].startswith("result.figures[")
-
-
-@pytest.mark.parametrize("name", ENTRIES)
-def test_the_command_of_a_card_has_settings_that_are_taken(name: str) -> None:
-    check_settings(ENTRIES[name].asked.split())
 
 
 def test_every_entry_has_its_pictures() -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import shlex
 
-import pytest
-
-from tests.docs.pages import check_settings, script
+from tests.docs.pages import script
 from tests.experiments.command import ROOT
 
 PAGE = script("paper_pages")
 ROWS: list[dict[str, str]] = PAGE.read_rows(PAGE.COVERAGE)
-COMMANDS = sorted({row["command"] for row in ROWS if row["command"] and row["status"] == "works"})
 
 
 @functools.cache
@@ -35,8 +31,3 @@ def test_places_and_tests_are_there() -> None:
         path, _, name = row["test"].partition("::")
         assert not path or (ROOT / path).is_file(), f"row {row['row']}: {path}"
         assert not name or name in functions_of(path), f"row {row['row']}: {row['test']}"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_table_has_settings_that_are_taken(command: str) -> None:
-    check_settings(shlex.split(command))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 import re
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import beta, multivariate_normal, norm
 
 from shannon_game.models.cloze.ard_data import ArdData
+from tests.oracles.cloze import entropy, published_split, tvd
 
 
 def ordered_beta(y: float, eta: float, concentration: float, low: float, high: float) -> float:
@@ -65,37 +63,13 @@ def paper_rows(root: Path) -> tuple[np.ndarray, np.ndarray]:
     for path in files:
         for passage in json.loads(path.read_text(encoding="utf-8")).values():
             for entry in passage.values():
-                human = [(x["pred"] if isinstance(x["pred"], str) else None, int(x["count"])) for x in entry["human"]]
+                human = [(x["pred"] if isinstance(x["pred"], str) else "", int(x["count"])) for x in entry["human"]]
                 answers = [word for word, count in human for _ in range(count)]
-                random.seed(0)
-                if len(answers) % 2:
-                    answers.remove(random.sample(answers, 1)[0])
-                first = random.sample(answers, len(answers) // 2)
-                second = answers.copy()
-                for word in first:
-                    second.remove(word)
-                model: Counter[str] = Counter()
-                for x in entry["ancestral_samples"]:
-                    if x["pred"] != "Failed to generate word":
-                        model[x["pred"].lower()] += x["count"]
-                p, q = ({w: c / len(half) for w, c in Counter(half).items()} for half in (first, second))
-                m = {w: c / sum(model.values()) for w, c in model.items()}
-                said = np.array([count for word, count in human if word is not None], dtype=float)
-                target.append(_tvd(p, m))
-                rows.append(
-                    [
-                        _entropy(said / said.sum()),
-                        _entropy(np.array(list(m.values()))),
-                        _tvd(p, q),
-                        len(entry["context"]["text"].split(" ")),
-                    ]
-                )
+                first, second = published_split(answers, 0, len(answers) // 2)
+                drawn = [x for x in entry["ancestral_samples"] if x["pred"] != "Failed to generate word"]
+                model = [x["pred"].lower() for x in drawn for _ in range(x["count"])]
+                target.append(tvd(first, model))
+                n_words = len(entry["context"]["text"].split(" "))
+                said = [word for word in answers if word]
+                rows.append([entropy(said), entropy(model), tvd(first, second), n_words])
     return np.array(rows), np.array(target)
-
-
-def _tvd(p: dict[Any, float], q: dict[Any, float]) -> float:
-    return 0.5 * sum(abs(p.get(word, 0) - q.get(word, 0)) for word in p.keys() | q.keys())
-
-
-def _entropy(p: np.ndarray) -> float:
-    return float(-(p * np.log(p)).sum())

@@ -7,7 +7,7 @@ import pytest
 
 from shannon_game.estimators.cloze.calibration_error import expected_calibration_error, share_correct
 from shannon_game.estimators.cloze.criterion_share import needed_share
-from shannon_game.estimators.cloze.distributions import Distributions, WordCounts, count_words, top_words
+from shannon_game.estimators.cloze.distributions import Distributions, count_words, top_words
 from shannon_game.estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,
@@ -16,15 +16,10 @@ from shannon_game.estimators.cloze.split_halves import (
     tvd_to_split_halves,
 )
 from shannon_game.estimators.errors import InputError
+from tests.estimators.cloze.test_distributions import counts
 
 LISTS = [list("aaabbbbccd"), list("aaaabbcdefg"), list("xyzxyzxyz"), list("aaaabbcdefh")]
 LISTS = [sorted(words, key=lambda w, ws=words: (-ws.count(w), w)) for words in LISTS]
-
-
-def counts(lists: list[list[str]]) -> WordCounts:
-    pairs = [(context, ord(word)) for context, words in enumerate(lists) for word in words]
-    context, word = zip(*pairs, strict=True)
-    return count_words(context, word, [1] * len(pairs), n_contexts=len(lists))
 
 
 def test_independent_splits_are_disjoint_halves_and_uniform() -> None:
