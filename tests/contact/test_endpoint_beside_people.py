@@ -52,7 +52,7 @@ ALL = ["spr.yaml", "game.yaml", "cloze.yaml"]
 
 
 class Echo(FakeEndpoint):
-    """Scores the words of a prompt by their digests; without `scores` it writes alone."""
+    """Scores the words of a prompt by their digests and the model's name; without `scores` it writes alone."""
 
     def __init__(self, *, scores: bool = True, **how: Any) -> None:
         super().__init__(never, **how)
@@ -60,7 +60,8 @@ class Echo(FakeEndpoint):
 
     def answer(self, path: str, body: dict[str, Any]) -> bytes:
         tokens = re.findall(r"\s*\S+", body["prompt"])
-        nats = [-int(hashlib.sha256(token.encode()).hexdigest()[:4], 16) / 8e3 for token in tokens]
+        names = [f"{body['model']} {token}".encode() for token in tokens]
+        nats = [-int(hashlib.sha256(name).hexdigest()[:4], 16) / 8e3 for name in names]
         logprobs = {"tokens": [*tokens, "."], "token_logprobs": [None, *nats[1:], -1.0]}
         choice = {"text": "", "finish_reason": "length", "logprobs": logprobs if self.scores else None}
         return json.dumps({"model": body["model"], "choices": [choice]}).encode()
@@ -208,20 +209,9 @@ def test_a_killed_run_asks_nothing_again(home: Path) -> None:
     assert (home / "out" / "cards" / "api.json").is_file()
 
 
-class Tuned(Echo):
-    """The model named tuned scores words by other digits than the one named base."""
-
-    def answer(self, path: str, body: dict[str, Any]) -> bytes:
-        answer = json.loads(super().answer(path, body))
-        if body["model"] == "tuned":
-            its = answer["choices"][0]["logprobs"]
-            its["token_logprobs"] = [nats and -((7.3 * nats) % 5) for nats in its["token_logprobs"]]
-        return json.dumps(answer).encode()
-
-
 def test_a_tuned_model_stands_beside_its_base(home: Path) -> None:
     """Two models of one server in one command, on the same texts and apart in the store."""
-    with serving(Tuned()) as served:
+    with serving(Echo()) as served:
         models = [
             setting
             for name in ("base", "tuned")

@@ -53,7 +53,6 @@ def contexts_in_excel(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "name"),
     [
-        (bracketed, "s.csv"),
         (gaps_without_words, "s.csv"),
         (column_of_regions, "s.csv"),
         (contexts_in_excel, "s.xlsx"),
