@@ -158,12 +158,8 @@ def test_cards_of_several_machines_are_one_board(home: Path) -> None:
     pair = made.differences.set_index("score").loc["cross_entropy"]
     shares = made.table[made.table["score"] == "cross_entropy"].set_index("model")["share"]
     assert pair["difference"] == pytest.approx(shares[pair["model"]] - shares[pair["minus"]])
-    assert set(made.table[made.table["score"] == "modal_word"]["model"]) == {
-        "human",
-        "1-gram",
-        "majority_1",
-        "majority_5",
-    }
+    of_modes = made.table[made.table["score"] == "modal_word"]["model"]
+    assert set(of_modes) == {"human", "1-gram", "majority_1", "majority_5"}
     assert any("made with version 0.0.1" in text for text in made.notes)
     assert any("defined otherwise here: next_words/modal_word" in text for text in made.notes)
     card["settings"]["interval"] = 0.5

@@ -50,13 +50,8 @@ def test_points_are_those_of_text_players(tmp_path: Path, expected: float, task:
     favoured = np.mean([earned(row, answer(row["user"]))["favoured"] for row in rows])
     assert table.loc["verbalised", "favoured"] == pytest.approx(favoured)
     # what cannot be read is as always 50%, and is counted
-    assert [earned(rows[0], text)["unreadable"] for text in ("70 %", "\n70%.\n", "75%", "A: 70%", "")] == [
-        0,
-        0,
-        1,
-        1,
-        1,
-    ]
+    for text, unreadable in {"70 %": 0, "\n70%.\n": 0, "75%": 1, "A: 70%": 1, "": 1}.items():
+        assert earned(rows[0], text)["unreadable"] == unreadable
 
 
 @pytest.mark.torch

@@ -76,13 +76,8 @@ def test_a_sweep_beside_the_others_is_whole_and_its_ids_are_private(tmp_path: Pa
     done = run(tmp_path, "-m", *QUICK, "seed=0,1", "sweep=../x")
     assert done.returncode == 0, done.stderr
     files = [path for job in "01" for path in tmp_path.glob(f"**/{job}/**/*") if path.is_file()]
-    assert {path.name for path in files} >= {
-        "participants.csv",
-        "table.csv",
-        "status.json",
-        "overrides.yaml",
-        "run.log",
-    }
+    names = {"participants.csv", "table.csv", "status.json", "overrides.yaml", "run.log"}
+    assert {path.name for path in files} >= names
     assert {path.stat().st_mode & 0o077 for path in files} == {0}
 
 

@@ -23,26 +23,12 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-def gap_of_one_item(values: Numbers, estimator: str) -> list[float]:
+def gap(values: Numbers, estimator: str, *, one_item: bool) -> list[float]:
     n = len(values)
-    found = comparison.estimate_gap(
-        values,
-        [0] * n,
-        estimator=estimator,
-        target_logprob=np.full(n, -2.0),
-        token=np.arange(n),
-        candidate_logprob=np.full(n, -np.log(n)),
-    )
-    return [found.se_items_nats]
-
-
-def gap_of_single_responses(values: Numbers, estimator: str) -> list[float]:
-    n = len(values)
-    logprob = np.full(n, -2.0)
-    found = comparison.estimate_gap(
-        values, range(n), estimator=estimator, target_logprob=logprob, token=np.arange(n), candidate_logprob=logprob
-    )
-    return [found.se_samples_nats]
+    tokens = {"token": np.arange(n), "candidate_logprob": np.full(n, -np.log(n) if one_item else -2.0)}
+    item = [0] * n if one_item else range(n)
+    found = comparison.estimate_gap(values, item, estimator=estimator, target_logprob=np.full(n, -2.0), **tokens)
+    return [found.se_items_nats if one_item else found.se_samples_nats]
 
 
 def crossed(values: Numbers, one: str) -> list[float]:
@@ -86,8 +72,8 @@ def pooled_items(values: Numbers) -> list[float]:
 
 
 CASES: dict[str, Callable[[Numbers], list[float]]] = {
-    **{f"{name}, one item": lambda v, name=name: gap_of_one_item(v, name) for name in ESTIMATORS},
-    **{f"{name}, single responses": lambda v, name=name: gap_of_single_responses(v, name) for name in ESTIMATORS},
+    **{f"{name}, one item": lambda v, name=name: gap(v, name, one_item=True) for name in ESTIMATORS},
+    **{f"{name}, single responses": lambda v, name=name: gap(v, name, one_item=False) for name in ESTIMATORS},
     **{f"mean over one {one}": lambda v, one=one: crossed(v, one) for one in ("participant", "item")},
     **{f"accuracy of one {one}": lambda v, one=one: accuracy(v, one) for one in ("participant", "document")},
     "practice of one participant": practice,

@@ -18,27 +18,18 @@ from shannon_game.estimators.comparison.token_pool import study_pool
 from shannon_game.estimators.documents import rules
 from shannon_game.estimators.errors import InputError
 
-NAMES = {"np": np, "bets": bets, "cloze": cloze, "comparison": comparison, "documents": documents} | {
-    "guesses": guesses,
-    "rankings": rankings,
-    "losses": losses,
-    "simulation": simulation,
-    "adaptive_study": adaptive_study,
-    "questions": questions,
-    "rounding": rounding,
-    "participants": participants,
-    "stated": stated,
-    "study_pool": study_pool,
-    "rules": rules,
+CALLED = (
+    *(bets, cloze, comparison, documents, guesses, rankings, losses, simulation, adaptive_study, questions, rounding),
+    *(participants, stated, rules, study_pool, bet_study, plain_log_mean, expected_counts),
+)
+NAMES = {what.__name__.rpartition(".")[2]: what for what in CALLED} | {
+    "np": np,
     "rng": np.random.default_rng(0),
     "study": comparison_study(),
-    "bet_study": bet_study,
     "counts": cloze.count_words([0], [0], [2], n_contexts=1),
     "people": comparison.ParticipantPopulation(),
     "half": np.log([[0.5, 0.5]]),
     "table": pd.Series([0.5, 0.5]),
-    "plain_log_mean": plain_log_mean,
-    "expected_counts": expected_counts,
 }
 MISTAKES = [
     ("bets.bet_losses(bet_study(), 'gpt')", "back_off"),

@@ -43,17 +43,9 @@ def test_intervals_hold_a_known_share(seed_offset: int) -> None:
     for study in range(400):
         text = rng.normal(0, 0.1, (3, 40))[:, group]
         floor, room = 0.1 + text[0] + rng.normal(0, 0.1, 160), 0.4 + text[1] + rng.normal(0, 0.1, 160)
-        one, other = (
-            ceiling_share(
-                floor + share * room + text[2] + rng.normal(0, 0.1, 160),
-                floor,
-                floor + room,
-                group=group,
-                n_replicates=300,
-                seed=study,
-            )
-            for share in (0.6, 0.5)
-        )
+        values = [floor + share * room + text[2] + rng.normal(0, 0.1, 160) for share in (0.6, 0.5)]
+        how = {"group": group, "n_replicates": 300, "seed": study}
+        one, other = (ceiling_share(its, floor, floor + room, **how) for its in values)
         held.append(one.lower <= 0.6 <= one.upper)
         pair = share_difference((one.share, other.share), one.replicates, other.replicates)
         apart.append(pair.lower <= 0.1 <= pair.upper)
