@@ -205,7 +205,8 @@ def test_a_killed_run_goes_on_with_what_the_model_said_and_is_a_board(home: Path
     rows = [(text, word, f"p{person}") for text in texts for person, word in enumerate(("a", "b", "a", "c"))]
     pd.DataFrame(rows, columns=["sentence", "said", "person"]).to_csv(home / "answers.csv", index=False)
     model = named(write_models(home / "models"), "a")[0].replace("models.a=", "models.tiny=")
-    ask = ("+exp=beside_people", "study.names=[mine.yaml]", model, "experiment.store=store", "hydra.run.dir=out")
+    few = ("experiment.n_replicates=20", "experiment.n_splits=2")
+    ask = ("+exp=beside_people", "study.names=[mine.yaml]", model, *few, "experiment.store=store", "hydra.run.dir=out")
     with subprocess.Popen(command(*ask), cwd=home, env=environment(), stderr=subprocess.DEVNULL) as started:
         while started.poll() is None and len(list(home.glob("store/word_log_probs*/*.arrow"))) < 2:
             time.sleep(0.05)

@@ -108,26 +108,17 @@ def test_equal_log_probabilities_are_half_right(folder: Path, tmp_path: Path, mo
 
 def test_a_suite_of_syntaxgym_gives_pairs_of_continuations(folder: Path, tmp_path: Path) -> None:
     regions = {"match": ["The reader", "writes", "."], "mismatch": ["The readers", "writes", "."]}
+    formulas = ["(2;%match%) < (2;%mismatch%)", "((2;%mismatch%) > (2;%match%))"]
+    formulas.append("(2;%match%) < (2;%mismatch%) & (3;%match%) < (3;%mismatch%)")
+    conditions = [
+        {"condition_name": name, "regions": [{"region_number": n, "content": text} for n, text in enumerate(texts, 1)]}
+        for name, texts in regions.items()
+    ]
     suite = {
         "meta": {"name": "agreement", "metric": "sum"},
-        "predictions": [
-            {"type": "formula", "formula": "(2;%match%) < (2;%mismatch%)"},
-            {"type": "formula", "formula": "((2;%mismatch%) > (2;%match%))"},
-            {"type": "formula", "formula": "(2;%match%) < (2;%mismatch%) & (3;%match%) < (3;%mismatch%)"},
-        ],
+        "predictions": [{"type": "formula", "formula": formula} for formula in formulas],
         "region_meta": {"1": "subject", "2": "verb", "3": "end"},
-        "items": [
-            {
-                "item_number": 1,
-                "conditions": [
-                    {
-                        "condition_name": name,
-                        "regions": [{"region_number": at, "content": text} for at, text in enumerate(texts, start=1)],
-                    }
-                    for name, texts in regions.items()
-                ],
-            }
-        ],
+        "items": [{"item_number": 1, "conditions": conditions}],
     }
     path = tmp_path / "suite.json"
     path.write_text(json.dumps(suite))

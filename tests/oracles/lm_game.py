@@ -35,18 +35,9 @@ def paper_answers(root: Path) -> list[Answer]:
         if user in kept and any(item in questions for questions in SETS):
             question = read_question(root, item)
             g = question["generator_index"]
-            answers.append(
-                Answer(
-                    user,
-                    item,
-                    guess / 100,
-                    question["correct_token_str"],
-                    question["generated_token_strs"][sample],
-                    question["correct_logprobs"][g],
-                    question["generated_logprobss"][g][sample],
-                    sample,
-                )
-            )
+            tokens = question["correct_token_str"], question["generated_token_strs"][sample]
+            logprobs = question["correct_logprobs"][g], question["generated_logprobss"][g][sample]
+            answers.append(Answer(user, item, guess / 100, *tokens, *logprobs, sample))
     return answers
 
 
