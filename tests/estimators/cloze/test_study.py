@@ -43,13 +43,10 @@ def in_proportions(one: xr.Dataset, second: float) -> xr.Dataset:
     return one.drop_vars("response_count").assign(response_proportion=("response", share))
 
 
-def halves(one: xr.Dataset, first: int | None = None) -> np.ndarray:
-    """All answers in one of two sub-samples; `first` replaces the second row's number in the first of them."""
+def halves(one: xr.Dataset) -> np.ndarray:
+    """All answers in one of two sub-samples."""
     count = one["response_count"].values
-    parts = np.stack([np.where(np.arange(len(count)) % 2, count, 0), np.where(np.arange(len(count)) % 2, 0, count)])
-    if first is not None:
-        parts[0, 1] = first
-    return parts
+    return np.stack([np.where(np.arange(len(count)) % 2, count, 0), np.where(np.arange(len(count)) % 2, 0, count)])
 
 
 @pytest.mark.parametrize(

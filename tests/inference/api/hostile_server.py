@@ -26,9 +26,9 @@ def answer(ranked: Any = None, sampled: Any = " a", **more: Any) -> dict[str, An
     return {"model": "fake", "choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}} | more
 
 
-def chat(*ranked: tuple[Any, Any], sampled: Any = " a") -> dict[str, Any]:
+def chat(*ranked: tuple[Any, Any]) -> dict[str, Any]:
     """An answer of a chat."""
-    content = [{"token": sampled, "top_logprobs": [{"token": token, "logprob": value} for token, value in ranked]}]
+    content = [{"token": " a", "top_logprobs": [{"token": token, "logprob": value} for token, value in ranked]}]
     return {"choices": [{"logprobs": {"content": content}}]}
 
 
@@ -43,11 +43,9 @@ def http(
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-def says(
-    body: object = None, status: str = "200 OK", headers: Mapping[str, str] | None = None, length: int | None = None
-) -> Say:
+def says(body: object = None, status: str = "200 OK", headers: Mapping[str, str] | None = None) -> Say:
     """The same answer to every request."""
-    return raw(http(answer() if body is None else body, status, headers, length))
+    return raw(http(answer() if body is None else body, status, headers))
 
 
 def raw(content: bytes) -> Say:

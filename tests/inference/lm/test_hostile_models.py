@@ -68,7 +68,7 @@ def config(**fields: Any) -> Spoil:
     return change("config.json", **fields)
 
 
-def shards(*names: Any, metadata: Any = {"total_size": 1}) -> Spoil:  # noqa: B006 - never changed
+def shards(*names: Any) -> Spoil:
     """Move the weights to weights.bin and ../other.safetensors, and let an index name these files."""
 
     def spoil(folder: Path) -> None:
@@ -80,7 +80,7 @@ def shards(*names: Any, metadata: Any = {"total_size": 1}) -> Spoil:  # noqa: B0
         (folder / "weights.bin").write_bytes(pickle.dumps(Trap()))
         shutil.copy(folder / "weights.bin", folder / "pytorch_model.bin")
         placed = {weight: names[i % len(names)] for i, weight in enumerate(weights)} if names else {}
-        (folder / INDEX).write_text(json.dumps({"metadata": metadata, "weight_map": placed}))
+        (folder / INDEX).write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": placed}))
 
     return spoil
 
@@ -300,16 +300,16 @@ def load_gguf(path: Path, **settings: Any) -> LanguageModel:
     return load_language_model(ModelSettings(**(given | settings)))
 
 
-def start(n_tensors: int = 0, n_fields: int = 0, *, magic: bytes = b"GGUF", version: int = 3) -> bytes:
-    return magic + struct.pack("<IQQ", version, n_tensors, n_fields)
+def start(n_tensors: int = 0, n_fields: int = 0) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", 3, n_tensors, n_fields)
 
 
 def text(content: bytes, length: int | None = None) -> bytes:
     return struct.pack("<Q", len(content) if length is None else length) + content
 
 
-def array(kind: int, length: int, content: bytes = b"") -> bytes:
-    return struct.pack("<IIQ", 9, kind, length) + content
+def array(kind: int, length: int) -> bytes:
+    return struct.pack("<IIQ", 9, kind, length)
 
 
 def weight(shape: list[int], kind: int = 0) -> bytes:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.inference.posterior.arviz_adapter import diagnostics, from_groups, group
+from shannon_game.inference.posterior.arviz_adapter import diagnostics, from_groups
 from shannon_game.inference.posterior.convergence import check_convergence, judge
 from shannon_game.inference.posterior.thresholds import GateThresholds
 
@@ -36,38 +36,22 @@ def test_gate(change, failed):
         assert word in reason
 
 
-def posterior(shift: float, chains: int = 4, divergent: int = 0):
-    pytest.importorskip("arviz", reason="the posterior is of the type that ArviZ uses")
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(chains, 1000, 3))
-    x[0, :, 1] += shift
-    diverging = np.zeros((chains, 1000), dtype=bool)
-    diverging[0, :divergent] = True
-    stats = {"diverging": diverging, "energy": rng.normal(size=(chains, 1000))}
-    groups = {
-        "posterior": xr.Dataset({"x": (("chain", "draw", "at"), x)}),
-        "sample_stats": xr.Dataset({name: (("chain", "draw"), values) for name, values in stats.items()}),
-    }
-    return from_groups(groups)
-
-
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_what_the_model_fixes_is_not_judged_and_any_other_constant_fails():
     """As the slope and bias of a single participant: R-hat of one number in every draw is none."""
-    idata = posterior(0)
-    stuck = from_groups(
-        {
-            "posterior": group(idata, "posterior").assign(slope=(("chain", "draw"), np.ones((4, 1000)))),
-            "sample_stats": group(idata, "sample_stats"),
-        }
-    )
+    pytest.importorskip("arviz", reason="the posterior is of the type that ArviZ uses")
+    rng, draws = np.random.default_rng(0), ("chain", "draw")
+    x = xr.Dataset({"x": ((*draws, "at"), rng.normal(size=(4, 1000, 3)))})
+    energy, diverging = (draws, rng.normal(size=(4, 1000))), (draws, np.zeros((4, 1000), dtype=bool))
+    stats = {"sample_stats": xr.Dataset({"diverging": diverging, "energy": energy})}
+    idata = from_groups({"posterior": x} | stats)
+    stuck = from_groups({"posterior": x.assign(slope=(draws, np.ones((4, 1000))))} | stats)
     assert not check_convergence(stuck).passed
     assert check_convergence(stuck, fixed=("slope",)).passed
     assert check_convergence(stuck, fixed=("slope",)) == check_convergence(idata)
     found = diagnostics(stuck)
     assert np.isnan(found["r_hat"][-1])
     assert found["ess_bulk"][-1] == found["ess_tail"][-1] == 4000
-    unknown = group(idata, "posterior").copy(deep=True)
+    unknown = x.copy(deep=True)
     unknown["x"][0, 0, 0] = np.nan
-    groups = {"posterior": unknown, "sample_stats": group(idata, "sample_stats")}
-    assert not check_convergence(from_groups(groups)).passed
+    assert not check_convergence(from_groups({"posterior": unknown} | stats)).passed
