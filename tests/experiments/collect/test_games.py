@@ -217,12 +217,10 @@ def test_the_document_can_be_changed_at_any_time(database: Database, study: xr.D
     assert entered(open_database("sqlite://"), study, "bets").post("/change-document").status_code == 404
 
 
-@pytest.mark.parametrize(("text", "is_token"), [(" the", True), ("the", True), (" thequick", False), ("", False)])
-def test_the_page_can_ask_whether_a_text_is_a_token(
-    database: Database, study: xr.Dataset, text: str, is_token: bool
-) -> None:
+def test_the_page_can_ask_whether_a_text_is_a_token(database: Database, study: xr.Dataset) -> None:
     player = entered(database, study, "top1")
-    assert player.client.get("/token", params={"text": text}).json() == {"token": is_token}
+    for text, is_token in ((" the", True), ("the", True), (" thequick", False), ("", False)):
+        assert player.client.get("/token", params={"text": text}).json() == {"token": is_token}, text
 
 
 def test_guesses_stay_until_the_word_is_right_and_each_has_its_time(database: Database, study: xr.Dataset) -> None:
