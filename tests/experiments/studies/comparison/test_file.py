@@ -16,15 +16,10 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
 from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
+from shannon_game.experiments.studies.parsing import objects
 from tests.estimators.comparison.comparison_studies import small_study
 
 STRANGE = [" cat", "\x00", "\\", "\\u0041", "\ufffd", "😀", "", "\n\r\t", "\\u0000 \x00", " Zürich", "nan", "None"]
-
-
-def objects(values: list[str]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def strange_study() -> xr.Dataset:
@@ -77,9 +72,6 @@ def test_a_study_comes_back_as_it_was(make: Callable[[], xr.Dataset], tmp_path: 
     save_comparison_study(found, path)
     same(load(path), study)
     assert [entry.name for entry in tmp_path.iterdir()] == ["study.nc"]
-
-
-# ---------------------------------------------------------------------------------- the layout of the game
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,3 @@ BAD_QUESTIONS: list[tuple[Callable[[Any], Any], str]] = [
 def test_a_malformed_question(tmp_path: Path, change: Callable[[Any], Any], problem: str) -> None:
     with pytest.raises(InputError, match=rf"doc101\.json[:,] .*{problem}"):
         tiny(write_folder(tmp_path, broken(question_name(101), change)))
-
-
-# ---------------------------------------------------------------------------------------------- download
