@@ -18,16 +18,10 @@ from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.surveys import right_answers
-from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
-from tests.experiments.collect.players import Player, csrf_of, logged_in, order_of
+from shannon_game.experiments.collect.tables import Assignment, Question, Session
+from tests.experiments.collect.players import Player, answers, csrf_of, logged_in, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
-
-
-def answers(database: Database) -> list[tuple[Answer, Assignment, Question]]:
-    with database.read() as transaction:
-        query = select(Answer, Assignment, Question).select_from(Answer).join(Assignment).join(Question)
-        return [tuple(row) for row in transaction.execute(query.order_by(Assignment.order))]  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("game", GAMES)
