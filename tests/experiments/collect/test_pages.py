@@ -25,7 +25,7 @@ SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_shar
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_game_is_played_by_its_forms_alone_from_consent_to_completion_code(database: Database, game: str) -> None:
+def test_a_game_is_played_from_consent_to_completion_code(database: Database, game: str) -> None:
     """The first answer is what a browser without JavaScript sends: the fields of the form as they stand there."""
     settings = CollectSettings(**SMALL, most_guesses=1, feedback=True)
     player = Player(app(settings, collect_demo(), database), game)
