@@ -168,15 +168,15 @@ def test_numbers_of_guesses_have_the_right_distribution(contexts: xr.Dataset) ->
     assert (np.isinf(ranks) | (ranks <= N_TRIED)).all()
 
 
-def pilot(path: Path, **missing: None) -> Path:
+def pilot(path: Path) -> Path:
     rng = np.random.default_rng(0)
     names = ("k0", "slope_sd", "bias_sd", "log_noise", "noise_sd", "logit_lapse")
-    draws = {name: (("chain", "draw"), np.exp(rng.normal(size=(2, 10)))) for name in names if name not in missing}
+    draws = {name: (("chain", "draw"), np.exp(rng.normal(size=(2, 10)))) for name in names}
     xr.Dataset(draws).to_netcdf(path, group="posterior", engine="h5netcdf")
     return path
 
 
-def test_a_pilot_says_how_people_report(tmp_path: Path, contexts: xr.Dataset) -> None:
+def test_a_pilot_says_how_people_report(tmp_path: Path) -> None:
     path = pilot(tmp_path / "posterior_human.nc")
     with xr.open_dataset(path, group="posterior", engine="h5netcdf") as draws:
         k0 = draws["k0"].to_numpy().ravel()
