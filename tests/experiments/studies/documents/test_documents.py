@@ -13,11 +13,11 @@ import xarray as xr
 
 from shannon_game.estimators.documents.study import document_tokens
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.documents.lm_game_documents import lm_game_documents
 from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.files import read_manifest
 from shannon_game.experiments.studies.lm_game_archive import MANIFEST
+from tests.experiments.studies.conftest import noted
 
 
 def write(root: Path, files: dict[str, str | bytes]) -> Path:
@@ -26,10 +26,6 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     return root
-
-
-def noted(study: xr.Dataset) -> dict[str, int]:
-    return {entry["text"]: entry["count"] for entry in notes(study)}
 
 
 def load(path: Path, **settings: Any) -> xr.Dataset:
