@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.tvd.settings import TvdSettings
+from shannon_game.experiments.documents.surprisal import SurprisalSettings
 from tests.experiments.command import TINY, run_experiment
 
 CLOZE = (
@@ -61,3 +65,19 @@ WRONG = [
 def test_wrong_settings(question: str, overrides: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_experiment(f"+exp={question}", *GIVEN[question], *overrides)
+
+
+ENDPOINT = {"source": "api", "base_url": "http://localhost:1/v1", "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [(["api"], "'source': 'api'"), ([{**ENDPOINT, "name": "x"}], "choose one of: source, base_url, model")],
+)
+def test_an_endpoint_that_python_names_wrongly(models: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SurprisalSettings(models=models)
+
+
+def test_one_distance_is_a_list_of_it() -> None:
+    assert TvdSettings(distance="kl_nats").distance == ("kl_nats",)
