@@ -72,17 +72,3 @@ def test_zero_stakes_are_refused_or_counted() -> None:
     assert result.table.loc[0, ["n_zero", "n_responses"]].tolist() == [1, 5]
     assert any("put nothing on the word that came" in text for text in result.warnings)
     assert np.isposinf(result.tables["items"].loc[1, "loss_nats_lm"])
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("experiment.back_offs=[gpt]", "unknown back_off 'gpt'"),
-        ("experiment.edges=[0,0.5]", "should rise from 0 to 1"),
-        ("study=simulated", "is 'simulated', a comparison study; bet_perplexity needs a bet study"),
-    ],
-)
-def test_what_users_get_wrong(more: str, message: str) -> None:
-    own = ["+exp=bet_perplexity", "experiment.posterior=false", *([] if "study=" in more else TINY_BETS), more]
-    with pytest.raises(InputError, match=message):
-        run_experiment(*own)

@@ -71,19 +71,6 @@ def test_coverage_at_a_tiny_size(tmp_path: Path) -> None:
         run_experiment("+exp=recovery", "of=ard", *small, "experiment.prior=normal")
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("experiment.predictors=[mood]", "unknown predictor 'mood'; choose one of: human_entropy"),
-        ("experiment.target_answers=50", "no context has 68 answers"),
-        ("experiment.measured=[oracle_tvd,oracle_tvd]", "experiment.measured: is .* list of names, each once"),
-    ],
-)
-def test_wrong_settings(override: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        run_experiment("+exp=ard", *SIMULATED, override)
-
-
 def test_variants_change_one_thing_and_none_is_fitted_twice() -> None:
     found = variants(ArdSettings(variants=["horseshoe", "ard", "gaussian", "no_error", "no_groups"]))
     assert [variant.name for variant in found] == ["main", "horseshoe", "gaussian", "no_error", "no_groups"]

@@ -22,7 +22,7 @@ from shannon_game.inference.lm.words import word_log_probs
 from tests.experiments.cloze.test_tvd_exact import TABLE
 from tests.experiments.cloze.test_tvd_exact import overrides as overrides_of
 from tests.experiments.command import run_experiment
-from tests.experiments.tiny_language_models import cached_loading, write_models
+from tests.experiments.tiny_language_models import cached_loading
 from tests.inference.lm import tiny_models
 
 pytest.importorskip("torch")
@@ -30,11 +30,9 @@ pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    (folder / "answers.csv").write_text(TABLE, encoding="utf-8")
-    return folder
+def root(root: Path) -> Path:
+    (root / "answers.csv").write_text(TABLE, encoding="utf-8")
+    return root
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -93,21 +93,6 @@ def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Pa
         run_experiment("+exp=tvd", "study=cloze_table", f"study.path={path}", *columns, *missing)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["+exp=reproduce", "experiment.of=tvd", *SIMULATED], "holds no stored results"),
-        (["+exp=tvd", "players=[gpt9]", *SIMULATED], "unknown model 'gpt9'; choose one of: mixture, factors"),
-        (["+exp=tvd", "n=[100]", *SIMULATED], "needs at least twice the largest number"),
-        (["+exp=tvd", "experiment.item=9:9", *SIMULATED], "no such context and no text '9'"),
-        (["+exp=tvd", "experiment.item=1", "n=[3]", *SIMULATED], "one of them at a time"),
-    ],
-)
-def test_mistakes(overrides: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        run_experiment(*overrides)
-
-
 def test_oracles_of_a_chosen_size() -> None:
     """Twice as many answers are needed; smaller oracles are farther apart, whoever gave them."""
     study = cloze_simulated(n_items=40, items_per_text=4, vocab_size=60, n_answers=40, n_samples=200, seed=1)

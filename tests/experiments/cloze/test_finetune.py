@@ -15,8 +15,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.finetune.examples import answer_counts, text_folds
 from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import run_experiment
-from tests.experiments.tiny_language_models import named, write_models
-from tests.inference.lm import tiny_models
+from tests.experiments.tiny_language_models import named
 
 torch_test = pytest.mark.torch
 
@@ -37,12 +36,9 @@ def answers() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    tiny_models.save(folder / "bloom", "bloom", tiny_models.byte_level(), seed=1)
-    answers().to_csv(folder / "answers.csv", index=False)
-    return folder
+def root(root: Path) -> Path:
+    answers().to_csv(root / "answers.csv", index=False)
+    return root
 
 
 def overrides(root: Path, *more: str, model: str = "a") -> list[str]:

@@ -9,8 +9,6 @@ import pytest
 from shannon_game import cloze_simulated, cloze_study, mixture
 from shannon_game.estimators.errors import InputError
 
-TINY = ("study=cloze_simulated", "study.n_items=24", "study.items_per_text=4", "study.vocab_size=40")
-
 
 def two_kinds_of_words(share_of_people: float) -> pd.DataFrame:
     """Half of the people say "yes" and half "no"; the text has what they say at a share of its places, else "maybe"."""

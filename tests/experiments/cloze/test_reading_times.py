@@ -185,7 +185,7 @@ def test_times_of_other_words_and_outside_the_range_are_left_out(tmp_path: Path)
     assert counted.sum() > 0.8 * once.sum()
 
 
-def test_single_sentence_norms_need_settings_alone(tmp_path: Path) -> None:
+def test_single_sentence_norms_need_settings_alone() -> None:
     rng = np.random.default_rng(7)
     rows, times = [], []
     for item in range(60):

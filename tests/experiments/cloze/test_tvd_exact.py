@@ -13,7 +13,7 @@ from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.words import word_log_probs
 from tests.experiments.command import run_experiment
-from tests.experiments.tiny_language_models import named, write_models
+from tests.experiments.tiny_language_models import named
 from tests.inference.lm import tiny_models
 
 pytest.importorskip("torch")
@@ -40,11 +40,9 @@ COLUMNS = {"text_id": "text", "word_num": "number", "context": "context", "respo
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    (folder / "answers.csv").write_text(TABLE, encoding="utf-8")
-    return folder
+def root(root: Path) -> Path:
+    (root / "answers.csv").write_text(TABLE, encoding="utf-8")
+    return root
 
 
 def overrides(root: Path, store: Path, *more: str, models: tuple[str, ...] = ("a",), exp: str = "tvd") -> list[str]:

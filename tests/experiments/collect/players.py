@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
+from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.surveys import right_answers
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question
 
 
 def csrf_of(page: Any) -> str:
@@ -28,6 +31,13 @@ def logged_in(app: Any) -> Player:
     admin.get("/admin")
     admin.post("/admin/login", password=PASSWORD)
     return admin
+
+
+def answers(database: Database) -> list[tuple[Answer, Assignment, Question]]:
+    """What is stored, in its order."""
+    with database.read() as transaction:
+        query = select(Answer, Assignment, Question).select_from(Answer).join(Assignment).join(Question)
+        return [tuple(row) for row in transaction.execute(query.order_by(Assignment.order))]  # type: ignore[misc]
 
 
 PASSWORD = "long enough"

@@ -28,6 +28,7 @@ from shannon_game.experiments.collect.export import chosen_study, write_exports
 from shannon_game.experiments.collect.games.comparison import Comparison
 from shannon_game.experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
 from shannon_game.experiments.collect.server import app
+from shannon_game.experiments.collect.sessions import token_hash
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
 from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
@@ -101,15 +102,9 @@ class Site:
 
     def answers(self, player: Visitor) -> list[dict[str, Any]]:
         """What is stored of a visitor, what the server answered by itself left out."""
-        import hashlib
-
-        query = (
-            select(Answer.value)
-            .join(Assignment)
-            .join(Session)
-            .where(Session.token_hash == hashlib.sha256(player.token.encode()).hexdigest(), ~Answer.automatic)
-        )
+        whose = Session.token_hash == token_hash(player.token)
         with self.database.read() as transaction:
+            query = select(Answer.value).join(Assignment).join(Session).where(whose, ~Answer.automatic)
             return list(transaction.scalars(query))
 
 
@@ -405,23 +400,11 @@ def test_a_body_that_comes_too_slowly_is_given_up(site: Site, monkeypatch: pytes
     monkeypatch.setattr(visit, "BODY_SECONDS", 0.2)
     sent: list[dict[str, Any]] = []
     who = Visitor(site).begin()
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/play",
-        "raw_path": b"/play",
-        "query_string": b"",
-        "root_path": "",
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-        "headers": [
-            (b"content-type", b"application/x-www-form-urlencoded"),
-            (b"cookie", f"{COOKIE}={who.client.cookies.get(COOKIE)}".encode()),
-        ],
-    }
+    cookie = f"{COOKIE}={who.client.cookies.get(COOKIE)}".encode()
+    scope: dict[str, Any] = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST"}
+    scope |= {"scheme": "http", "path": "/play", "raw_path": b"/play", "query_string": b"", "root_path": ""}
+    scope |= {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}
+    scope |= {"headers": [(b"content-type", b"application/x-www-form-urlencoded"), (b"cookie", cookie)]}
 
     async def slowly() -> dict[str, Any]:
         nonlocal n_parts
@@ -479,26 +462,16 @@ def test_every_page_and_asset_of_a_session_keeps_the_answer(site: Site, game: st
     while who.page.status_code == 200:
         order = int(who.field("order"))
         with site.database.read() as transaction:
-            asked = transaction.execute(
-                select(Assignment, Question).join(Question).join(Session).where(
-                    Session.id == session_id(transaction, who), Assignment.order == order
-                )
-            ).one()  # fmt: skip
-        assignment, question = asked
+            its = Session.token_hash == token_hash(who.token), Assignment.order == order
+            query = select(Assignment, Question).join(Question).join(Session).where(*its)
+            assignment, question = transaction.execute(query).one()
         pages = crawled(who)
         # the last answer's feedback says what models gave, and nothing of the open question
         said = pages.pop("/feedback")
         everything = "\n".join(pages.values())
         content = question.content
-        forbidden = [
-            "logprob",
-            "target",
-            "probability",
-            "candidate",
-            '"layout"',
-            f"question_id={question.id}",
-            "smollm2",
-        ]
+        forbidden = ["logprob", "target", "probability", "candidate", '"layout"', "smollm2"]
+        forbidden.append(f"question_id={question.id}")
         if game != "comparison" and not question.attention:
             shown = content["context"]
             target = content["target"].strip(".,;:!?\"'()")
@@ -526,13 +499,6 @@ def test_every_page_and_asset_of_a_session_keeps_the_answer(site: Site, game: st
         who.page = who.get("/play")
     assert n_questions >= 4
     assert any(path.split("?")[0].endswith(".js") for path in seen)
-
-
-def session_id(transaction: Any, who: Visitor) -> int:
-    import hashlib
-
-    digest = hashlib.sha256(who.token.encode()).hexdigest()
-    return int(transaction.scalar(select(Session.id).where(Session.token_hash == digest)))
 
 
 def crawled(who: Visitor) -> dict[str, str]:

@@ -17,29 +17,29 @@ from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
-from shannon_game.experiments.collect.strings import _LANGUAGES as LANGUAGES
-from shannon_game.experiments.collect.strings import common_strings
-from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
-from tests.experiments.collect.players import Player, csrf_of, logged_in, order_of
+from shannon_game.experiments.collect.surveys import right_answers
+from shannon_game.experiments.collect.tables import Assignment, Question, Session
+from tests.experiments.collect.players import Player, answers, csrf_of, logged_in, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
 
 
-def answers(database: Database) -> list[tuple[Answer, Assignment, Question]]:
-    with database.read() as transaction:
-        query = select(Answer, Assignment, Question).select_from(Answer).join(Assignment).join(Question)
-        return [tuple(row) for row in transaction.execute(query.order_by(Assignment.order))]  # type: ignore[misc]
-
-
-@pytest.mark.parametrize(
-    ("game", "given"),
-    [("comparison", "70"), ("cloze", "the"), ("top1", " the"), ("bets", "the"), ("guess_until_right", "zebra")],
-)
-def test_a_game_is_played_from_consent_to_completion_code(database: Database, game: str, given: str) -> None:
-    player = Player(app(CollectSettings(**SMALL, most_guesses=1), collect_demo(), database), game)
+@pytest.mark.parametrize("game", GAMES)
+def test_a_game_is_played_from_consent_to_completion_code(database: Database, game: str) -> None:
+    """The first answer is what a browser without JavaScript sends: the fields of the form as they stand there."""
+    settings = CollectSettings(**SMALL, most_guesses=1, feedback=True)
+    player = Player(app(settings, collect_demo(), database), game)
     player.to_play()
-    assert player.page.url.path == "/play"
-    player.play_all(given)
+    text = "70" if game == "comparison" else " the"
+    form, given = read_page(player.page.text, "/play").forms[0], player.form(text)
+    assert re.search(r'<form method="post" action="/play".*<button>.*</form>', player.page.text, re.DOTALL)
+    assert all(name in form.asked or value in form.choices[name] for name, value in given.items())
+    player.page = player.client.post(form.action, data=form.fields | given)
+    assert 'href="/play"' in player.page.text
+    (answer,) = [row[0] for row in answers(database) if not row[0].automatic]
+    assert answer.client_ms is None is not answer.server_ms
+    player.get("/play")
+    player.play_all(text)
     assert player.page.url.path == "/after"
     player.post("/after", **{"q-knew_text": "1", "q-remarks": ""})
     assert player.page.url.path == "/thanks"
@@ -56,41 +56,22 @@ def test_a_game_is_played_from_consent_to_completion_code(database: Database, ga
 
 @pytest.mark.parametrize("game", GAMES)
 def test_pages_and_texts_have_the_direction_of_their_language(
-    database: Database, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, game: str, tmp_path: Path, right_to_left: str
 ) -> None:
     """A language from right to left is added by its file alone; a text has its own direction."""
-    english = (LANGUAGES / "en.yaml").read_text(encoding="utf-8")
-    for name, direction in (("en", "ltr"), ("ar", "rtl")):
-        own = english.replace("direction: ltr", f"direction: {direction}")
-        (tmp_path / f"{name}.yaml").write_text(own, encoding="utf-8")
-    monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
-    common_strings.cache_clear()
-    try:
-        settings = CollectSettings(n_questions=1, attention_share=0, languages=("ar",), text_language="he")
-        player = Player(app(settings, collect_demo(), database), game)
-    finally:
-        common_strings.cache_clear()
-    player.to_play()
-    for page in (player.page, player.answer("50" if game == "comparison" else " the")):
-        assert '<html lang="ar" dir="rtl">' in page.text
-        texts = re.findall(r'<(?:section class="con|bdi class="tok|input [^>]*name="(?:word|token))[^>]*>', page.text)
-        assert {('dir="auto"' in tag, 'lang="he"' in tag) for tag in texts} == {(True, True)}
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_a_page_is_played_by_its_form_alone(database: Database, game: str) -> None:
-    """What a browser without JavaScript sends: the fields of the form as they stand there."""
-    settings = CollectSettings(n_questions=1, training_rounds=0, attention_share=0, most_guesses=1, feedback=True)
+    (tmp_path / "consent.md").write_text("הסכמה", encoding="utf-8")
+    settings = CollectSettings(
+        **SMALL | {"n_questions": 1}, languages=(right_to_left,), text_language="ar", consent=tmp_path / "consent.md"
+    )
     player = Player(app(settings, collect_demo(), database), game)
-    player.to_play()
-    form, given = read_page(player.page.text, "/play").forms[0], player.form("70" if game == "comparison" else " the")
-    assert re.search(r'<form method="post" action="/play".*<button>.*</form>', player.page.text, re.DOTALL)
-    assert all(name in form.asked or value in form.choices[name] for name, value in given.items())
-    player.page = player.client.post(form.action, data=form.fields | given)
-    assert 'href="/play"' in player.page.text
-    (answer,) = [row[0] for row in answers(database) if not row[0].automatic]
-    assert answer.client_ms is None is not answer.server_ms
-    assert player.get("/play").url.path == "/after"
+    asked = "50" if game == "comparison" else " the"
+    pages = [player.begin(), player.post("/consent", agree="yes"), player.post("/before", **{"q-first_language": "0"})]
+    texts = [player.post("/instructions", **right_answers(game)), player.answer(asked)]
+    for page in (*pages, *texts):
+        assert '<html lang="he" dir="rtl">' in page.text
+    for page in texts:
+        tags = re.findall(r'<(?:section class="con|bdi class="tok|input [^>]*name="(?:word|token))[^>]*>', page.text)
+        assert {('dir="auto"' in tag, 'lang="ar"' in tag) for tag in tags} == {(True, True)}
 
 
 def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
@@ -104,12 +85,12 @@ def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
         assert answer.score == pytest.approx(1000 * g * math.log(p / 0.5))
 
 
-@pytest.mark.parametrize("report", ["94", "-94", "1.5", "NaN", "\uff11", "--1", "1e1", ""])
-def test_what_is_no_step_of_the_slider_is_refused(database: Database, report: str) -> None:
+def test_what_is_no_step_of_the_slider_is_refused(database: Database) -> None:
     made = app(CollectSettings(**SMALL | {"training_rounds": 0}, scale="slider"), collect_demo(), database)
     player = Player(made, "comparison")
     order = order_of(player.to_play())
-    assert player.post("/play", order=order, step="0", report=report).status_code == 422
+    for report in ("94", "-94", "1.5", "NaN", "\uff11", "--1", "1e1", ""):
+        assert player.post("/play", order=order, step="0", report=report).status_code == 422, report
     player.post("/play", order=order, step="0", report="-93")
     [(answer, assignment, _)] = [row for row in answers(database) if not row[0].automatic]
     assert answer.value["report"] == pytest.approx(
@@ -125,18 +106,14 @@ def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:
         open_database(url)
 
 
-def test_the_experimenter_logs_in_and_wrong_passwords_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_experimenter_sees_and_deletes_answers(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
     made = app(CollectSettings(**SMALL), collect_demo(), database)
     player = Player(made, "cloze")
     player.to_play()
     player.play_all("the")
-    admin = Player(made, "cloze")
-    admin.get("/admin")
-    assert admin.page.url.path == "/admin/login"
-    assert admin.client.get("/admin/answers.csv").url.path == "/admin/login"
-    assert admin.post("/admin/login", password="wrong").status_code == 403
-    assert admin.post("/admin/login", password="long enough").url.path == "/admin"
+    admin = logged_in(made)
+    assert admin.page.url.path == "/admin"
     assert admin.client.get("/admin/answers.csv").text.count("\n") > 4
     with database.read() as transaction:
         pseudonym = transaction.scalars(select(Session)).one().player.pseudonym

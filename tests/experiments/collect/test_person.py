@@ -240,14 +240,13 @@ def test_of_somebody_who_refuses_nothing_stays(database: Database, monkeypatch: 
     assert player.begin(ANN).url.path == "/consent"
 
 
-@pytest.mark.parametrize("value", ["{{%PROLIFIC_PID%}}", "%SURVEY_CODE%", "${e://Field/id}", "[ID]", "<id>"])
-def test_a_link_with_an_unfilled_placeholder_is_refused(database: Database, value: str) -> None:
-    made = site(database)
-    player = Player(made, "cloze")
-    player.page = player.client.get("/", params={"PROLIFIC_PID": value})
-    assert player.page.status_code == 400
-    player.get("/")
-    assert player.post("/start", game="cloze", PROLIFIC_PID=value).status_code == 400
+def test_a_link_with_an_unfilled_placeholder_is_refused(database: Database) -> None:
+    player = Player(site(database), "cloze")
+    for value in ("{{%PROLIFIC_PID%}}", "%SURVEY_CODE%", "${e://Field/id}", "[ID]", "<id>"):
+        player.page = player.client.get("/", params={"PROLIFIC_PID": value})
+        assert player.page.status_code == 400, value
+        player.get("/")
+        assert player.post("/start", game="cloze", PROLIFIC_PID=value).status_code == 400, value
     assert people(database) == {}
 
 
@@ -283,24 +282,13 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     player = Player(made, "comparison")
     player.to_play()
     with database.write() as transaction:
-        for column in (
-            "block",
-            "arm",
-            "item_list",
-            "n_failed",
-            "rules_tries",
-            "consent_version",
-            "n_announced",
-            "pointer",
-        ):
-            transaction.execute(text(f"alter table session drop column {column}"))
+        names = ("block", "arm", "item_list", "n_failed", "rules_tries", "consent_version", "n_announced", "pointer")
+        for name in names:
+            transaction.execute(text(f"alter table session drop column {name}"))
         for name in ("frame_us", "hidden_ms", "n_hidden"):
             transaction.execute(text(f"alter table answer drop column {name}"))
-        for column in (
-            "question add column reaches",
-            "question add column n_answered",
-            "assignment add column assigned_at",
-        ):
+        added = ("question add column reaches", "question add column n_answered", "assignment add column assigned_at")
+        for column in added:
             transaction.execute(text(f"alter table {column} integer not null default 0"))
         transaction.execute(text("update alembic_version set version_num = '0001'"))
     opened = open_database(database.engine.url.render_as_string(hide_password=False))

@@ -15,7 +15,6 @@ from numpy.testing import assert_allclose
 from shannon_game import experiments
 from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge
 from shannon_game.estimators.comparison.token_pool import study_pool
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.comparison.human_loss.analyses import HumanLossRow
 from shannon_game.experiments.harness.outputs import write_outputs
@@ -240,20 +239,6 @@ def test_of_language_models_alone_a_failed_check_is_marked_beside_its_number(mon
     assert [text for text in result.warnings if "lm-strong" in text]
     (axes,) = result.figures["human_loss"].axes
     assert ["failed" in label.get_text() for label in axes.get_yticklabels()] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("override", "part"),
-    [
-        ("experiment.anchor=answers", "anchor: is 'answers', but nobody answered freely"),
-        ("rounding=none", "grid 'none'"),
-        ("experiment.leave_out=[-372181953]", "unknown participant '-372181953'"),
-        ("+experiment.priors.sigmas=1", "sigmas"),
-    ],
-)
-def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) -> None:
-    with pytest.raises(InputError, match=part):
-        run_experiment("+exp=human_loss", *TINY, override)
 
 
 @pytest.mark.slow

@@ -179,23 +179,6 @@ def test_bias_curve_on_real_data(real: Run) -> None:
     assert table["14M"][400] == pytest.approx(-0.274, abs=0.012)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["+exp=perplexity", "players=[human,human]"], "name each player once"),
-        (["+exp=perplexity", "rounding=custom", "rounding.values=[0,.5]"], "strictly between 0 and 1"),
-        (["+exp=perplexity", "+rounding.values=[0.1,0.9]"], "set rounding=custom"),
-        (["+exp=perplexity", "n=99"], "n: is 99, but item"),
-        (["+exp=perplexity", "vary=rounding", "experiment.schemes=[none,worse]"], "unknown rounding 'worse'"),
-        (["+exp=perplexity", "vary=bootstrap", "estimator=jackknife"], "estimator: is 'jackknife'"),
-        (["+exp=perplexity", "vary=sample_size", "estimator=rao_blackwell"], "estimator: is 'rao_blackwell'"),
-    ],
-)
-def test_wrong_settings(overrides: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        run_experiment(*overrides, *TINY)
-
-
 def test_derived_columns_follow_from_the_replicates() -> None:
     result = run_experiment("+exp=perplexity", "vary=bootstrap", *TINY, "experiment.interval=.8")
     for row, record in enumerate(result.table.to_dict("records")):

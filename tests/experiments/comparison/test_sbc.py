@@ -93,15 +93,6 @@ def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, 
     assert not result_of(*settings, "experiment.allow_outside=true").gate_failed
 
 
-@pytest.mark.parametrize(
-    ("overrides", "part"),
-    [(("sampler=pymc",), "only nutpie"), (("experiment.n_ranked=5000",), "n_ranked"), ((), "replicates")],
-)
-def test_mistakes_are_named(overrides: tuple[str, ...], part: str) -> None:
-    with pytest.raises(InputError, match=part):
-        result_of(*QUICK, *overrides)
-
-
 def test_bands_for_all_quantities_together_are_wider() -> None:
     """Ranks whose p-value is between 5% over the number of quantities and 5%: the default gate lets them pass."""
     every = np.arange(64)

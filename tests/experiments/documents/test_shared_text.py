@@ -18,7 +18,6 @@ from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.scored import units_of
 from tests.experiments.command import run_experiment
 from tests.experiments.documents.test_surprisal import overrides
-from tests.experiments.tiny_language_models import write_models, write_texts
 from tests.inference.lm import exact_word_models, tiny_models
 from tests.oracles import language_model as reference
 
@@ -26,14 +25,6 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 N_TEXTS = 4
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny")
-    write_models(folder)
-    write_texts(folder / "texts", 6)
-    return folder
 
 
 @pytest.fixture(scope="module")

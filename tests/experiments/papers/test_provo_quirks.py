@@ -16,10 +16,7 @@ from shannon_game.estimators.cloze import (
 )
 from shannon_game.estimators.cloze.simulation import ClozeSimulation
 from shannon_game.estimators.cloze.split_halves import split_half_top_words
-from shannon_game.experiments.papers.provo.quirks import (
-    legacy_columns,
-    legacy_split_halves,
-)
+from shannon_game.experiments.papers.provo.quirks import legacy_columns, legacy_split_halves
 from tests.oracles import cloze as slow
 
 LISTS = [list("aaabbbbccd"), list("aaaabbcdefg"), list("xyzxyzxyz"), list("aaaabbcdefh")]

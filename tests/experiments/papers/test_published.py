@@ -198,11 +198,7 @@ def test_tolerance_comes_after_the_digits_and_before_reasons() -> None:
     assert judge("1", 1.6, tolerance=0.7, expected=EXPLAINED, reason="a misprint") == WITHIN_TOLERANCE
 
 
-@given(
-    st.floats(-1e6, 1e6, allow_nan=False),
-    st.integers(0, 9),
-    st.sampled_from([ROUND_HALF_UP, ROUND_HALF_EVEN]),
-)
+@given(st.floats(-1e6, 1e6, allow_nan=False), st.integers(0, 9), st.sampled_from([ROUND_HALF_UP, ROUND_HALF_EVEN]))
 def test_whatever_is_printed_of_ours_is_reproduced(value: float, places: int, rule: str) -> None:
     printed = format(Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding=rule), "f")
     assert decimals(printed) == places

@@ -165,15 +165,9 @@ def test_finished_parts_are_not_run_again(first, data: Path) -> None:
             ["experiment.parts=[tvd_legasy]"],
             "experiment.parts: unknown part or group 'tvd_legasy'; did you mean 'tvd_legacy'",
         ),
-        (
-            ["+data.prov=x"],
-            "data: unknown setting 'prov'; did you mean 'provo'\\? choose one of: root, lm_game",
-        ),
+        (["+data.prov=x"], "data: unknown setting 'prov'; did you mean 'provo'\\? choose one of: root, lm_game"),
         (["+experiment.overrides.improve=[a]"], r"experiment.overrides.improve: is \['a'\]"),
-        (
-            ["experiment.of=tvd", "study=provo", "experiment.papers=[provo]"],
-            "experiment.papers: goes without of=tvd",
-        ),
+        (["experiment.of=tvd", "study=provo", "experiment.papers=[provo]"], "experiment.papers: goes without of=tvd"),
         (["experiment.parts=[provo]"], "nothing can be run, data: there is no download; get the repository"),
     ],
 )

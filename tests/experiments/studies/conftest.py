@@ -1,4 +1,4 @@
-"""A server on this machine, for downloads."""
+"""A server on this machine, for downloads; what a study notes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import xarray as xr
+
+from shannon_game.estimators.layout import notes
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -39,3 +42,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
 
 def address(server: ThreadingHTTPServer) -> str:
     return f"http://127.0.0.1:{server.server_port}"
+
+
+def noted(study: xr.Dataset) -> dict[str, int | None]:
+    """Texts of a study's notes, with their counts."""
+    return {note["text"]: note["count"] for note in notes(study)}

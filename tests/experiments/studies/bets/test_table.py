@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 
 from shannon_game.estimators.bets import bet_losses
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.bets.table import bet_study, bet_table
+from tests.experiments.studies.conftest import noted
 
 TABLE = """\
 participant,item,target,word,stake,rest,text,g_target,g_word
@@ -32,10 +31,6 @@ def write(folder: Path, text: str = TABLE, name: str = "bets.csv") -> Path:
     return path
 
 
-def said(study: xr.Dataset) -> dict[str, int]:
-    return {entry["text"]: entry["count"] for entry in notes(study)}
-
-
 def test_a_table(tmp_path: Path) -> None:
     study = bet_table(path=write(tmp_path), models=MODELS, columns={"context": "text"})
     assert study["item_id"].to_numpy().tolist() == ["q1", "q2"]
@@ -50,7 +45,7 @@ def test_a_table(tmp_path: Path) -> None:
     np.testing.assert_array_equal(study["target_logprob"].sel(model="g"), [-1.5, -4])
     # the only model is the generator
     assert study.attrs["generator"] == "g"
-    assert said(study)["answers that name no word"] == 1
+    assert noted(study)["answers that name no word"] == 1
     losses = bet_losses(study)
     assert losses[0] == pytest.approx(-np.log(0.5))
     assert losses[1] == pytest.approx(-np.log(0.4) + 1.5 + np.log(1 - np.exp(-3)))
@@ -66,7 +61,7 @@ def test_what_the_words_leave_is_on_anything_else_or_is_said(tmp_path: Path) -> 
         path=write(tmp_path, TABLE.replace("ann,q2,NA,sat,10", "ann,q2,NA,sat,11")), columns={"other": "rest"}
     )
     np.testing.assert_allclose(rounded["other_stake"][2], 90 / 101)
-    assert said(rounded)["answers that did not add up to 100 exactly; made to"] == 1
+    assert noted(rounded)["answers that did not add up to 100 exactly; made to"] == 1
     shares = pd.DataFrame({"participant": ["a"], "item": [1], "target": ["x"], "word": ["x"], "stake": [0.25]})
     assert bet_study(shares, total=1)["other_stake"].to_numpy().tolist() == [0.75]
 
@@ -76,7 +71,7 @@ def test_a_stake_of_zero_stands_for_what_is_said_and_is_counted(tmp_path: Path) 
     kept = bet_table(path=write(tmp_path, text), models=MODELS)
     assert np.isposinf(bet_losses(kept)).tolist() == [False, True, False, False]
     study = bet_table(path=write(tmp_path, text), models=MODELS, extremes=0.5)
-    assert said(study)["stakes raised to 0.5 (extremes)"] == 2
+    assert noted(study)["stakes raised to 0.5 (extremes)"] == 2
     np.testing.assert_allclose(study["bet_stake"][:2], [50 / 100.5, 0.5 / 100.5])
     np.testing.assert_allclose(study["other_stake"][1], 0.5 / 100.5)
     assert np.isfinite(bet_losses(study)).all()

@@ -37,19 +37,8 @@ def natural_stories(folder: Path) -> None:
     words = [(word, at, text) for text, its in enumerate(SENTENCES, start=1) for at, word in enumerate(its.split(), 1)]
     tok = pd.DataFrame(words, columns=["word", "zone", "item"])
     tok.to_csv(folder / "all_stories.tok", sep="\t", index=False)
-    rows = [
-        {
-            "WorkerId": f"A{who}",
-            "WorkTimeInSeconds": 900,
-            "correct": 6,
-            "item": text,
-            "zone": at,
-            "RT": ms,
-            "word": word,
-        }
-        for who, text, at, word, ms in times_of(SENTENCES, 1)
-    ]
-    times = pd.DataFrame(rows)
+    times = pd.DataFrame(times_of(SENTENCES, 1), columns=["WorkerId", "item", "zone", "word", "RT"])
+    times = times.assign(WorkerId="A" + times["WorkerId"].astype(str), WorkTimeInSeconds=900, correct=6)
     means = times.groupby(["word", "zone", "item"], as_index=False)["RT"].agg(["size", "mean", "std"])
     means = means.rename(columns={"size": "nItem", "mean": "meanItemRT", "std": "sdItemRT"})
     means.assign(gmeanItemRT=1.0, gsdItemRT=1.0).to_csv(folder / "processed_wordinfo.tsv", sep="\t", index=False)
@@ -108,20 +97,11 @@ def onestop(folder: Path) -> None:
 
 
 def peelle(folder: Path) -> None:
+    hated = "He hated bees and feared encountering a __________."
+    called = "Grace laughed when he called her a __________."
     table = [
-        [
-            "He hated bees and feared encountering a __________.",
-            3,
-            1.5,
-            0.5,
-            "hive",
-            "swarm",
-            "No Response",
-            0.5,
-            0.3,
-            0.2,
-        ],
-        ["Grace laughed when he called her a __________.", 2, 1.0, 0.6, "girl", "b****", "", 0.6, 0.4, ""],
+        [hated, 3, 1.5, 0.5, "hive", "swarm", "No Response", 0.5, 0.3, 0.2],
+        [called, 2, 1.0, 0.6, "girl", "b****", "", 0.6, 0.4, ""],
     ]
     names = ["Question", "Number_of_Unique_Responses", "Response_Entropy", "Highest_Response_Percent"]
     names += [f"{what}_{at}" for what in ("Answer", "Percent_of_Responses") for at in (1, 2, 3)]

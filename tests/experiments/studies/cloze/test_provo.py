@@ -23,17 +23,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_provo.write(tmp_path_factory.mktemp("provo"))
 
 
-def test_layout(tiny: Path, tmp_path: Path) -> None:
+def test_layout(tiny: Path) -> None:
     study = provo(root=tiny)
     assert study.sizes["item"] == 12
-    assert study["model"].to_numpy().tolist() == [
-        "gpt2",
-        "gpt2-t0.5",
-        "bloom",
-        "chatgpt",
-        "chatgpt-2",
-        "chatgpt-diverse",
-    ]
+    models = ["gpt2", "gpt2-t0.5", "bloom", "chatgpt", "chatgpt-2", "chatgpt-diverse"]
+    assert study["model"].to_numpy().tolist() == models
     texts = {entry["text"]: entry["count"] for entry in notes(study)}
     assert any(text.startswith("blank answers") and count == 1 for text, count in texts.items())
     assert any(text.startswith("further entries") and count == 4 for text, count in texts.items())

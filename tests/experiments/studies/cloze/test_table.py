@@ -14,6 +14,7 @@ from shannon_game.estimators.cloze.study_words import study_words
 from shannon_game.estimators.cloze.words import WORD_RULES
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
+from tests.experiments.studies.conftest import noted
 
 TRIALS = {"context": "sentence", "response": "answer", "participant": "who", "target": "word"}
 COUNTS = {"context_id": "id", "context": "text", "response": "resp", "count": "n"}
@@ -28,10 +29,6 @@ def written(tmp_path: Path, text: str, name: str = "table.csv", encoding: str = 
 
 def answers(study: xr.Dataset) -> list[str]:
     return study["word_text"].to_numpy()[study["response_word"].to_numpy()].tolist()
-
-
-def texts(study: xr.Dataset) -> dict[str, int | None]:
-    return {entry["text"]: entry["count"] for entry in notes(study)}
 
 
 def test_trials(tmp_path: Path) -> None:
@@ -53,7 +50,7 @@ def test_trials(tmp_path: Path) -> None:
     assert study["context"].to_numpy().tolist() == ['He said, "wait" and', "two\nlines"]
     assert study["target_word"].to_numpy().tolist() == ["left", ""]
     assert study["participant"].to_numpy().tolist()[:2] == ["p1", "p2"]
-    found = texts(study)
+    found = noted(study)
     assert any(text.startswith("blank answers") and count == 1 for text, count in found.items())
     assert any(text.startswith("further answers of a participant") and count == 1 for text, count in found.items())
     first = cloze_table(path=written(tmp_path, table), columns=TRIALS, first_answers=True)
@@ -71,7 +68,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
     study = cloze_table(path=path, columns=SHARES)
     assert "response_count" not in study
     np.testing.assert_allclose(study["response_proportion"].to_numpy(), [0.33, 0.33, 0.33, 0.6, 0.2, 0.2])
-    (text,) = [text for text in texts(study) if "do not sum to 1" in text]
+    (text,) = [text for text in noted(study) if "do not sum to 1" in text]
     assert "'b' lacks 0.2" in text
     rules = WORD_RULES["clean"]
     words = study_words(study, human=rules, model=rules, corpus=rules)
@@ -148,7 +145,7 @@ def test_one_row_a_context(tmp_path: Path) -> None:
     assert answers(study) == ["sat", "ran", "barked"]
     assert study["response_proportion"].to_numpy().tolist() == [0.75, 0.25, 1]
     assert study["context"].to_numpy().tolist() == ["The cat", "A dog"]
-    assert texts(study)["empty cells of the wide table, taken for questions not asked"] == 1
+    assert noted(study)["empty cells of the wide table, taken for questions not asked"] == 1
     with pytest.raises(InputError, match="line 3: has no proportion"):
         cloze_table(path=written(tmp_path, WIDE.replace("barked;1", "barked;")), **settings)
     counts = WIDE.replace("Proportion", "N").replace("0,75", "3").replace("0,25", "x")

@@ -16,15 +16,10 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
 from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
+from shannon_game.experiments.studies.parsing import objects
 from tests.estimators.comparison.comparison_studies import small_study
 
 STRANGE = [" cat", "\x00", "\\", "\\u0041", "\ufffd", "😀", "", "\n\r\t", "\\u0000 \x00", " Zürich", "nan", "None"]
-
-
-def objects(values: list[str]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def strange_study() -> xr.Dataset:
@@ -40,10 +35,6 @@ def strange_study() -> xr.Dataset:
     study["automatic"] = study["automatic"] & False
     add_note(study, "strange", count=3)
     return validate_comparison_study(study)
-
-
-def load(path: Path) -> xr.Dataset:
-    return comparison_file(path=path)
 
 
 def same(found: xr.Dataset, wanted: xr.Dataset) -> None:
@@ -69,17 +60,14 @@ def test_a_study_comes_back_as_it_was(make: Callable[[], xr.Dataset], tmp_path: 
     study = make()
     before = study.copy(deep=True)
     path = save_comparison_study(study, tmp_path / "study.nc")
-    found = load(path)
+    found = comparison_file(path=path)
     same(found, study)
     assert notes(found) == notes(study)
     xr.testing.assert_identical(study, before)
     # and once more, over itself
     save_comparison_study(found, path)
-    same(load(path), study)
+    same(comparison_file(path=path), study)
     assert [entry.name for entry in tmp_path.iterdir()] == ["study.nc"]
-
-
-# ---------------------------------------------------------------------------------- the layout of the game
 
 
 @pytest.mark.parametrize(
@@ -95,7 +83,7 @@ def test_attributes_of_another_kind_are_refused(change: dict[str, Any], message:
     path = tmp_path / "study.nc"
     small_study().assign_attrs(change).to_netcdf(path, engine="h5netcdf")
     with pytest.raises(InputError, match=rf"study\.nc, {message}"):
-        load(path)
+        comparison_file(path=path)
 
 
 def test_a_file_damaged_after_it_was_written_is_not_opened(
@@ -108,10 +96,10 @@ def test_a_file_damaged_after_it_was_written_is_not_opened(
     for at in range(0, len(content) - 60, 997):
         path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
         with pytest.raises(InputError, match="was damaged after it was written"):
-            load(path)
+            comparison_file(path=path)
     path.write_bytes(content[:5000])
     with pytest.raises(InputError, match="cannot be read as netCDF"):
-        load(path)
+        comparison_file(path=path)
     assert capfd.readouterr().err == ""
 
 

@@ -153,37 +153,19 @@ def test_questions_left_out(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------- malformed input
 
 
-def put(*path: Any) -> Callable[[Any], None]:
-    """A change that sets data[path[0]][path[1]]... to the last argument."""
-    *inner, last, value = path
-
-    def change(data: Any) -> None:
-        for key in inner:
-            data = data[key]
-        data[last] = value
-
-    return change
-
-
-def popped(*path: Any) -> Callable[[Any], None]:
-    """A change that takes the last element of a list away."""
-
-    def change(data: Any) -> None:
-        for key in path:
-            data = data[key]
-        data.pop()
-
-    return change
+def named(name: str) -> Callable[[Any], Any]:
+    """A change of the name of the first language model."""
+    return lambda data: data["generator_names"].__setitem__(0, name)
 
 
 BAD_QUESTIONS: list[tuple[Callable[[Any], Any], str]] = [
-    (put("id", 100), r"id: is 100, the file name says 101"),
-    (popped("generated_token_strs"), r"generated_logprobss: has lists of \[5, 5, 5\]"),
-    (popped("generated_logprobss", 1), r"generated_logprobss: has lists of \[5, 4, 5\]"),
-    (popped("generation_probs"), r"generation_probs: has 4 numbers"),
-    (put("generator_index", 2), r"generator_index: is 2, but 1 in .*doc100\.json; one study has"),
-    (put("generator_names", 0, "two\nlines"), r"generator_names: holds 'two\\nlines', .* printable"),
-    (put("generator_names", 0, "gelu_twelve_layers/"), r"generator_names: .* every model should be named once"),
+    (lambda data: data.update(id=100), r"id: is 100, the file name says 101"),
+    (lambda data: data["generated_token_strs"].pop(), r"generated_logprobss: has lists of \[5, 5, 5\]"),
+    (lambda data: data["generated_logprobss"][1].pop(), r"generated_logprobss: has lists of \[5, 4, 5\]"),
+    (lambda data: data["generation_probs"].pop(), r"generation_probs: has 4 numbers"),
+    (lambda data: data.update(generator_index=2), r"generator_index: is 2, but 1 in .*doc100\.json; one study has"),
+    (named("two\nlines"), r"generator_names: holds 'two\\nlines', .* printable"),
+    (named("gelu_twelve_layers/"), r"generator_names: .* every model should be named once"),
 ]
 
 
@@ -191,6 +173,3 @@ BAD_QUESTIONS: list[tuple[Callable[[Any], Any], str]] = [
 def test_a_malformed_question(tmp_path: Path, change: Callable[[Any], Any], problem: str) -> None:
     with pytest.raises(InputError, match=rf"doc101\.json[:,] .*{problem}"):
         tiny(write_folder(tmp_path, broken(question_name(101), change)))
-
-
-# ---------------------------------------------------------------------------------------------- download

@@ -80,11 +80,11 @@ def write_folder(root: Path, data: dict[str, Any] | None = None) -> Path:
     return root
 
 
-def write_archive(path: Path, data: dict[str, Any] | None = None, *, prefix: str = "") -> Path:
+def write_archive(path: Path, data: dict[str, Any] | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in encode(contents() if data is None else data).items():
-            archive.writestr(prefix + name, content)
+            archive.writestr(name, content)
     return path
 
 
@@ -94,8 +94,7 @@ def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
 
 
 def broken(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
-    """The study with one file changed; `change` gives the new data, or changes them in place and gives None."""
+    """The study with one file changed."""
     data = contents()
-    changed = change(data[name])
-    data[name] = data[name] if changed is None else changed
+    change(data[name])
     return data

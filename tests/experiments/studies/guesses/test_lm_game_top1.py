@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from shannon_game.estimators.guesses import pooled_accuracy
 from shannon_game.estimators.guesses.accuracy import enough_answers
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.guesses.lm_game_top1 import lm_game_top1
+from tests.experiments.studies.conftest import noted
 from tests.experiments.studies.guesses.tiny_top1 import contents, write_folder
-
-
-def counts(study: xr.Dataset) -> dict[str, int | None]:
-    return {entry["text"]: entry["count"] for entry in notes(study)}
 
 
 def test_filters_and_their_counts(tmp_path: Path) -> None:
@@ -35,7 +31,7 @@ def test_filters_and_their_counts(tmp_path: Path) -> None:
     assert item["item_position"].values.tolist() == [1, 2, 1, 1, 2, 3]
     assert item["item_document"].values.tolist() == ["3", "3", "3", "3", "7", "7"]
     assert guess_contexts(study) == ["The", "The cat", "A dog", "A dog ran"]
-    found = {text: count for text, count in counts(study).items() if text.startswith("guesses left out")}
+    found = {text: count for text, count in noted(study).items() if text.startswith("guesses left out")}
     assert list(found.values()) == [1, 1, 2, 1, 2]
     assert study.attrs["tokens"] == "visible"
 
@@ -64,8 +60,8 @@ def test_stored_accuracies_say_which_tokens_and_what_is_missing(tmp_path: Path) 
     assert study["stored_model"].values.tolist() == ["davinci", "fairseq-125m"]
     assert study["stored_tokens"].values.tolist() == ["visible", "word"]
     assert study["stored_n"].values.tolist() == [1000, 1000]
-    (missing,) = (text for text in counts(study) if "stored accuracies" in text)
-    assert counts(study)[missing] == 5
+    (missing,) = (text for text in noted(study) if "stored accuracies" in text)
+    assert noted(study)[missing] == 5
     data = {name: value for name, value in contents().items() if "model_perfs" not in name}
     assert "stored" not in lm_game_top1(root=write_folder(tmp_path / "none", data)).dims
 
@@ -73,7 +69,7 @@ def test_stored_accuracies_say_which_tokens_and_what_is_missing(tmp_path: Path) 
 def test_the_public_numbers(lm_game_root: Path) -> None:
     """Exactly those of the public file: without testers; visible and word tokens, with and without anon."""
     with_anon = lm_game_top1(root=lm_game_root, anonymous="keep")
-    assert counts(with_anon)["guesses left out (exclude_participants): by the 3 excluded participants"] == 25203 - 24175
+    assert noted(with_anon)["guesses left out (exclude_participants): by the 3 excluded participants"] == 25203 - 24175
     assert with_anon.sizes["response"] == 22634
     assert float(with_anon["correct"].mean()) == pytest.approx(0.267474, abs=5e-7)
     words = with_anon["word_token"].sel(item=with_anon["response_item"]).values

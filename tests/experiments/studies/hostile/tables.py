@@ -249,6 +249,7 @@ def named(reader: Callable[..., xr.Dataset], key: str = "path", **given: Any) ->
     return lambda path, **settings: reader(**{key: path}, **given, **settings)
 
 
+_RANKED = ("#rank", "token", "#logprob_nats")
 KINDS: dict[str, Kind] = {
     "pairs": Kind(
         *(pairs, lambda rows, **given: ex.comparison_study(None, rows, generator="lm", **given)),
@@ -286,19 +287,7 @@ KINDS: dict[str, Kind] = {
     ),
     "ranks": Kind(
         *(ranks, ex.ranking_study, named(ex.ranking_table)),
-        of(
-            *[
-                "model",
-                "text",
-                "#context_length",
-                "window",
-                "#position",
-                "reference_token",
-                "#rank",
-                "token",
-                "#logprob_nats",
-            ]
-        ),
+        of("model", "text", "#context_length", "window", "#position", "reference_token", *_RANKED),
         *(in_ranks, ("model", "text", "window"), ("reference_token", "token")),
         *(("context_length", "position", "rank"), ("logprob_nats",)),
     ),
