@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import arviz as az
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -72,6 +73,24 @@ def test_statistics_run(saved: Any, fit: ParticipantFit) -> None:
     pit = az.loo_pit(saved, var_names=["reports"])["reports"] if NEW else az.loo_pit(saved, y="reports")
     assert np.ravel(pit).size == fit.data.row_box.size
     assert ((np.ravel(pit) >= 0) & (np.ravel(pit) <= 1)).all()
+
+
+def test_plots_run(saved: Any) -> None:
+    few = ["gap", "k0", "slope_sd"]
+    az.plot_rank(saved, var_names=few)
+    az.plot_trace(saved, var_names=few)
+    az.plot_forest(saved, var_names=["slope", "bias"])
+    az.plot_energy(saved)
+    if NEW:
+        for kind in ("posterior_predictive", "prior_predictive"):
+            az.plot_ppc_dist(saved, group=kind, var_names=["reports"], kind="ecdf", num_samples=20)
+        az.plot_loo_pit(saved, var_names=["reports"])
+    else:
+        for kind in ("posterior", "prior"):
+            az.plot_ppc(saved, group=kind, var_names=["reports"], kind="cumulative", num_pp_samples=20)
+        az.plot_ppc(saved, var_names=["answers"], num_pp_samples=20)
+        az.plot_loo_pit(saved, y="reports")
+    plt.close("all")
 
 
 def test_predictions_are_like_the_data_they_follow(saved: Any, fit: ParticipantFit) -> None:

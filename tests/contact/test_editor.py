@@ -10,9 +10,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NAMES = (
     ("estimators.comparison.gap", "estimate_gap"),
+    ("estimators.errors", "InputError"),
+    ("estimators.schema", "Schema"),
     ("models.comparison.participants", "participant_model"),
+    ("models.cloze.tvd", "word_pair_data"),
+    ("inference.disk", "write_whole"),
     ("inference.posterior.sampling", "sample"),
+    ("experiments.studies.files", "read_bytes"),
     ("experiments.harness.result", "ExperimentResult"),
+    ("experiments.comparison.perplexity", "perplexity"),
 )
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import shannon_game as sg
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.messages import _FUNCTIONS, Set, for_command, quoted
+from shannon_game.estimators.messages import _FUNCTIONS, Ask, Load, Set, for_command, quoted
 from shannon_game.experiments.harness.job import before
 from shannon_game.experiments.harness.shipped import _shipped
 from shannon_game.inference.lm.settings import ModelSettings
@@ -96,6 +96,23 @@ def test_a_setting_is_read_as_it_is_told(value: Any) -> None:
     assert len(words) == 1
     assert OverridesParser.create().parse_override(words[0]).value() == value
     assert eval(f"dict({Set('study.x', value)})", {}) == {"x": value}
+
+
+def test_what_settings_look_like() -> None:
+    told = Set("generator.control_only", True), Set("model", ["gpt2"]), Ask("tvd"), Load("collected", {"url": "a.db"})
+    assert list(map(str, told)) == [
+        "generator={'control_only': True}",
+        "models={'gpt2': {'source': 'gpt2', ...}}",
+        "tvd()",
+        "collected_study(url='a.db')",
+    ]
+    with for_command():
+        assert list(map(str, told)) == [
+            "generator.control_only=true",
+            "model=[gpt2]",
+            "+exp=tvd",
+            "study=collected study.url=a.db",
+        ]
 
 
 def test_checks_inside_settings_speak_to_their_reader() -> None:

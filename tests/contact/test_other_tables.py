@@ -39,12 +39,17 @@ CHOICES = [
 ]
 PAIRS = [[["The", 0.0], ["cook", -4.0], ["soup", -2.5]], [["The", 0.0], ["plane", -0.7]]]
 NATS = {"scale": "logprob_nats"}
+PANGOLING = '"","sent_n","word","lp"\n"1",0,"The",NA\n"2",0,"soup",-2.5\n"3",1,"The",NA\n"4",1,"plane.",-0.7\n'
 SCORES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "lm-eval, JSON lines": ("s.jsonl", "".join(json.dumps(each) + "\n" for each in SAMPLES), {}),
+    "lm-eval, named arguments": ("s.jsonl", "".join(json.dumps(each) + "\n" for each in NAMED), {}),
     "lm-eval, one list": ("s.json", json.dumps(SAMPLES, indent=2), {}),
     "lm-eval, one line": ("s.json", json.dumps(NAMED), {}),
     "lm-eval, choices": ("s.jsonl", "".join(json.dumps(each) + "\n" for each in CHOICES), {}),
+    "minicons, JSON lines": ("s.jsonl", "".join(json.dumps(each) + "\n" for each in PAIRS), NATS),
     "minicons, one list": ("s.json", json.dumps(PAIRS), NATS),
     "minicons, one list, indented": ("s.json", json.dumps(PAIRS, indent=1), NATS),
+    "pangoling": ("s.csv", PANGOLING, NATS | {"columns": {"context_id": "sent_n", "word": "word", "value": "lp"}}),
     "pangoling, one of several models": (
         "s.csv",
         "model,item,word,value\ngpt2,0,soup,-2.5\ngpt2,1,plane,-0.7\nother,0,soup,-9\nother,1,plane,-9\n",

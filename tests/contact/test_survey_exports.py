@@ -142,6 +142,7 @@ SOSCI = [
     "45|||base|interview|2026-01-05 10:02:00|cake|",
 ]
 WIDE = ["1|x|bread|sail", "2|x|bread|flag", "3|x|cake|"]
+COUNTS = [f"{BAKER}|bread|2", f"{BAKER}|cake|1", f"{SAILOR}|sail|1", f"{SAILOR}|flag|1"]
 SHARES = [f"{BAKER}|bread|66,7", f"{BAKER}|cake|33,3", f"{SAILOR}|sail|50,0", f"{SAILOR}|flag|50,0"]
 MTURK = [
     "HITId|AssignmentStatus|WorkerId|Input.sentence|Answer.taskAnswers",
@@ -252,6 +253,23 @@ LAYOUTS = {
         {"results-survey.csv": "\ufeff" + quoted("id|submitdate|c1|c2", *WIDE, sep=";")},
         {"wide": {"items": "c*"}, "columns": {"participant": "id"}}, BY_ID,
     ),
+    "REDCap": Layout(
+        {"Cloze_DATA.csv": table("record_id|identifier|c1|c2|cloze_complete", *(f"{row}|2" for row in WIDE))},
+        {"wide": {"items": ["c1", "c2"]}, "columns": {"participant": "record_id"}}, BY_ID,
+    ),
+    "formr": Layout(
+        {"cloze.csv": quoted("session|ended|c1|c2", *WIDE, sep=";")},
+        {"wide": {"items": "c*"}, "columns": {"participant": "session"}}, BY_ID,
+    ),
+    "Google Forms": Layout(
+        {"Form.csv": quoted(f"Code|Timestamp|{BAKER}|{SAILOR}", *WIDE)},
+        {"wide": {"items": "The *"}, "columns": {"participant": "Code"}},
+    ),
+    "OpenSesame": Layout(
+        {"subject-1.csv": quoted(PLAIN[0] + "|practice", "p1|NA|NA|NA|yes", PLAIN[1] + "|yes",
+            *(row + "|no" for row in PLAIN[2:]))},
+        {"columns": LONG, "where_not": {"practice": "yes"}, "empty": ["NA"]},
+    ),
     "E-Prime, merged": Layout(
         {"all.txt": (r"C:\data\all.emrg2" + "\r\n" + table(*PLAIN, sep="\t", end="\r\n")).encode("utf-16")},
         {"columns": LONG, "skip": 1, "where": {"phase": ["test"]}},
@@ -259,6 +277,10 @@ LAYOUTS = {
     "Mechanical Turk": Layout(
         {"Batch_1.csv": quoted(*MTURK)},
         {"columns": {"participant": "WorkerId", "context": "Input.sentence", "response": "Answer.taskAnswers"}},
+    ),
+    "norms, counts": Layout(
+        {"norms.csv": table("Sentence|Completion|Number", *COUNTS)},
+        {"columns": {"context": "Sentence", "response": "Completion", "count": "Number"}}, participants=None,
     ),
     "norms, a row per sentence": Layout(
         {"norms.csv": table("Sentence|Resp1|N1|Resp2|N2", f"{BAKER}|bread|2|cake|1", f"{SAILOR}|sail|1|flag|1")},
