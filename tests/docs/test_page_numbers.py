@@ -130,7 +130,9 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
         found = [error.mean(), np.sqrt((error**2).mean()), width.mean()]
         np.testing.assert_allclose([float(cell) for cell in shown[:3]], found, atol=0.00501)
         rings = (own["camps_z"] > CAMPS_Z) | (own["ends_p"] < ENDS_P) | (own["unexpected"] > UNEXPECTED_SHARE)
-        assert shown[3:] == [f"{own['hull_holds'].astype(bool).sum()} of {len(own)}", str(rings.sum())]
+        alone = studies.loc[(studies["collected"] == "comparisons") & (studies["case"] == case), "hull_holds"]
+        held = [f"{its.astype(bool).sum()} of {len(its)}" for its in (own["hull_holds"], alone)]
+        assert shown[3:] == [held[0], str(rings.sum()), held[1]]
 
 
 @pytest.mark.parametrize("collected", ["answers", "comparisons"])
