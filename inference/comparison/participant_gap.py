@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,10 +70,13 @@ class SharedBelief(Result):
 
     def joined(self, later: SharedBelief, n_chains: int) -> SharedBelief:
         """Draws of chains, one chain after the other, each with its later draws behind its own."""
-        both = {name: [getattr(one, name) for one in (self, later)] for name in _BY_DRAW}
-        chains = {name: [one.reshape(n_chains, -1, *one.shape[1:]) for one in its] for name, its in both.items()}
-        every = {name: np.concatenate(its, axis=1) for name, its in chains.items()}
-        return replace(self, **{name: its.reshape(-1, *its.shape[2:]) for name, its in every.items()})
+
+        def both(name: str) -> Any:
+            its = [getattr(one, name) for one in (self, later)]
+            joined = np.concatenate([one.reshape(n_chains, -1, *one.shape[1:]) for one in its], axis=1)
+            return joined.reshape(-1, *joined.shape[2:])
+
+        return replace(self, **{name: both(name) for name in _BY_DRAW})
 
     def parts(self, temperature: ArrayLike = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sums of :math:`e^{c D}`, (draw, item): target and tokens asked, others drawn, others never drawn."""
