@@ -182,6 +182,10 @@ def test_calibration_and_walks_on_the_pages_are_those_of_their_studies() -> None
     assert (len(ranks), len(found), int(ranks["converged"].sum())) == (34, 19, 6)
     assert f"gap (p = {found['gap']:.2f}) and of k0 (p = {found['k0']:.2f})" in page
     assert min(found.values()) > 0.05 / len(found)
+    chosen = pd.read_csv(results / "report_likelihoods.csv")
+    right = {name: int((own["chosen"] == name).sum()) for name, own in chosen.groupby("report")}
+    assert chosen.groupby("report").size().tolist() == [20, 20]
+    assert f"in {right['pulled']} of 20 studies with a pull and in {right['equation_6']} of 20 with equation 6" in page
     page = (ROOT / "docs/collect_data.md").read_text()
     for game, own in pd.read_csv(results / "study_walks.csv").groupby("game"):
         (line,) = re.findall(rf"^\| `{game}` \|.*$", page, re.MULTILINE)
