@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from shannon_game.estimators.layout import notes
 from shannon_game.experiments.comparison.practice import practice_answers
 from shannon_game.experiments.studies.comparison.table_write import write_comparison_tables
 from shannon_game.models.comparison.calibration_data import favoured_outcomes, informative_responses
-from tests.experiments.command import COMPILED_FAST, run_experiment
+from tests.experiments.command import COMPILED_FAST, environment, run_experiment
 
 Forecast = tuple[str, str, float, int]
 RNG = np.random.default_rng(3)
@@ -108,14 +111,24 @@ def test_a_part_of_a_study() -> None:
     assert np.bincount(kept["response_item"]).tolist() == [2] * 10
 
 
-def test_a_saved_study_is_opened_by_xarray_alone(tmp_path: Path) -> None:
+READ = """
+import json, sys
+import shannon_game as sg, xarray as xr
+from shannon_game.models.comparison.calibration_data import favoured_outcomes
+study = xr.open_dataset(sys.argv[1])
+data = favoured_outcomes(study)
+print(json.dumps([data.report.tolist(), data.outcome.tolist(), sg.practice(study).table["slope_nats"].tolist()]))
+"""
+
+
+@pytest.mark.subprocess
+def test_a_saved_study_in_another_process(tmp_path: Path) -> None:
     study = sg.comparison_study(TABLE)
     study.to_netcdf(tmp_path / "study.nc", engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "study.nc") as opened:
-        ours, theirs = favoured_outcomes(study), favoured_outcomes(opened)
-        tables = [sg.practice(its).table["slope_nats"].tolist() for its in (study, opened)]
-    assert (theirs.report.tolist(), theirs.outcome.tolist()) == (ours.report.tolist(), ours.outcome.tolist())
-    assert tables[0] == tables[1]
+    line = [sys.executable, "-c", READ, str(tmp_path / "study.nc")]
+    done = subprocess.run(line, env=environment(), capture_output=True, text=True, check=True)
+    data, table = favoured_outcomes(study), sg.practice(study).table
+    assert json.loads(done.stdout) == [data.report.tolist(), data.outcome.tolist(), table["slope_nats"].tolist()]
 
 
 @pytest.mark.mcmc
@@ -126,18 +139,20 @@ def test_calibration_of_a_bare_table_is_that_beside_a_generator(tmp_path: Path) 
     asked.to_csv(tmp_path / "bare.csv", index=False)
     common = ("+exp=calibration", "study=comparison_table", *COMPILED_FAST, "sampler.draws=20", "sampler.tune=20")
     bare = run_experiment(*common, f"study.answers={tmp_path / 'bare.csv'}", "study.columns.outcome=null")
+    tables = [f"study.{name}={tmp_path / name}.csv" for name in ("pairs", "answers")]
+    beside = run_experiment(*common, *tables, "study.generator=lm-medium")
     stated = [(row.participant, row.item, row.report, 1) for row in asked.itertuples()]
     own = bare.table.set_index("participant")
     for who, numbers in plain(stated).items():
         assert own.loc[who, ["n_favoured", "confidence", "accuracy"]].tolist() == pytest.approx(numbers)
-    assert not [name for name in bare.table if name.startswith("game")]
+    # the fits of outcomes alone have the same data and seeds
+    shared = [name for name in bare.table if not name.startswith(("r_hat", "ess", "bfmi", "n_diverg", "converged"))]
+    assert "game_slope_median" in beside.table
+    assert not [name for name in shared if name.startswith("game")]
+    pd.testing.assert_frame_equal(bare.table[shared], beside.table[shared])
+    for name in ("llo_curve", "beta_curve", "point_report", "point_frequency", "point_count"):
+        np.testing.assert_array_equal(bare.dataset[name], beside.dataset[name])
     assert set(bare.posteriors) == {"llo", "beta"}
-    # the fits of outcomes alone have the same data as beside a generator
-    alone = favoured_outcomes(sg.comparison_table(answers=tmp_path / "bare.csv", columns={"outcome": None}))
-    given = {"pairs": tmp_path / "pairs.csv", "answers": tmp_path / "answers.csv"}
-    beside = favoured_outcomes(sg.comparison_table(**given, generator="lm-medium"))
-    for name in ("participant", "person", "report", "outcome"):
-        np.testing.assert_array_equal(getattr(alone, name), getattr(beside, name))
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def contexts_in_excel(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "name"),
     [
+        (bracketed, "s.csv"),
         (gaps_without_words, "s.csv"),
         (column_of_regions, "s.csv"),
         (contexts_in_excel, "s.xlsx"),

@@ -1,7 +1,11 @@
-"""Models behind servers of others: one that answers at random, one that knows, one that answers half; all are free."""
+"""Models behind servers of others: one that answers at random, one that knows, one that answers half, one that is free.
+
+The last layout is that of llama-cpp-python 0.3 (``python -m llama_cpp.server``), made by hand.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -55,9 +59,9 @@ def knowing(study: Any, share: float = 1.0) -> Says:
     return says
 
 
-def play(folder: Path, *more: str, says: Says) -> tuple[Any, Any]:
+def play(folder: Path, *more: str, says: Says | None = None, endpoint: Any = None) -> tuple[Any, Any]:
     """A server without a price, a budget or a key, as it is on this machine; and the study that it was asked about."""
-    with serving(TalkingEndpoint(says)) as server:
+    with serving(endpoint or TalkingEndpoint(says)) as server:
         given = [f"models.api.base_url={server.url}", "models.api.model=fake", "+models.api.kind=chat"]
         stores = [f"experiment.api_store={folder / 'answers.db'}", f"experiment.store={folder / 'store'}"]
         job = prepared("+exp=text_players", "model=[api]", *STUDY, *given, *stores, *more)
@@ -74,8 +78,9 @@ def by_way(result: Any) -> pd.DataFrame:
     return result.table[result.table["rounding"] == "none"].set_index("way")
 
 
-def test_a_server_that_answers_at_random_is_at_chance(tmp_path: Path) -> None:
-    asked, result = play(tmp_path, "experiment.pairs_per_item=1", says=at_random)
+@pytest.mark.parametrize("more", [("experiment.pairs_per_item=1",), ()])
+def test_a_server_that_answers_at_random_is_at_chance(tmp_path: Path, more: tuple[str, ...]) -> None:
+    asked, result = play(tmp_path, *more, says=at_random)
     table = by_way(result)
     assert table.loc[["options", "verbalised"], "standing"].tolist() == ["at chance", "at chance"]
     assert len(set(table["n_pairs"])) == 1
@@ -111,6 +116,24 @@ def test_everybody_is_cut_to_what_all_answered(tmp_path: Path, study: Any, share
     assert (n["people"] == n_asked) == is_apart
     assert (n["verbalised"] == n["people"] == n["baseline"]) != is_apart
     assert n["verbalised"] < n_asked
+
+
+class LlamaCpp(TalkingEndpoint):
+    """Names the model by its file, and lists a chat's tokens with bytes, as llama-cpp-python's server does."""
+
+    def answer(self, path: str, body: dict[str, Any]) -> bytes:
+        found = json.loads(super().answer(path, body))
+        choice = found["choices"][0]
+        for entry in (choice.get("logprobs") or {}).get("content", []):
+            for token in (entry, *entry["top_logprobs"]):
+                token["bytes"] = None
+        about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"]}
+        return json.dumps(about | found).encode()
+
+
+def test_the_layout_of_a_server_of_llama_cpp(tmp_path: Path, study: Any) -> None:
+    _, result = play(tmp_path, endpoint=LlamaCpp(knowing(study)))
+    assert by_way(result).loc[["options", "verbalised"], "standing"].tolist() == ["better than 50%"] * 2
 
 
 @pytest.mark.parametrize(

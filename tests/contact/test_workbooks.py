@@ -79,6 +79,7 @@ def _set(cell: str, value: object) -> Callable[[Workbook], None]:
         (lambda book: book.create_sheet("more").append(["x"]), {}, "has the sheets answers, more; .*takes the first"),
         (lambda book: None, {"sheet": "other"}, "is 'other'; the workbook has answers"),
         (lambda book: book["answers"].delete_rows(1, 9), {}, "is empty"),
+        (_set("C1", "item"), {}, "is the name of more than one column"),
     ],
 )
 def test_what_is_no_table_is_refused(

@@ -23,7 +23,6 @@ def test_two_documents_by_hand():
     assert scores.bits_per_byte == pytest.approx(6 / math.log(2) / 12)
     # both documents' totals of (loss - 2) are zero
     assert scores.loss_nats.se == 0.0
-    assert math.isnan(corpus_scores([-1.0, -2.0], [False, False], ["a", "b"]).bits_per_byte)
 
 
 @given(
@@ -41,6 +40,12 @@ def test_the_clustered_error_equals_a_loop(pairs):
     found = clustered_mean([value for _, value in pairs], [cluster for cluster, _ in pairs])
     assert found.mean == pytest.approx(mean, abs=1e-12)
     assert found.se == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_single_document_has_no_error():
+    scores = corpus_scores([-1.0, -2.0], [False, False], [7, 7])
+    assert math.isnan(scores.loss_nats.se)
+    assert math.isnan(scores.bits_per_byte)
 
 
 def test_a_score_that_is_no_number_is_named_by_its_place():

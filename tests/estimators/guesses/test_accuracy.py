@@ -96,6 +96,8 @@ def test_pooled_counts_guesses_and_the_mean_counts_people() -> None:
     assert (half.wilson_lower, half.wilson_upper) == pytest.approx(
         tuple(map(float, wilson_interval(3, 4, probability=0.5)))
     )
+    alone = pooled_accuracy([1, 0], list("aa"), list("xy"), rng=np.random.default_rng(0), n_replicates=50)
+    assert np.isnan(alone.participant_mean_se)
 
 
 def test_the_bayesian_bootstrap_is_beta_for_single_guesses() -> None:

@@ -126,6 +126,14 @@ def test_practice_is_of_no_study_and_never_asked_again(database: Database, game:
     assert visits(database)[0].state == "play"
 
 
+def failing(player: Player, game: str = "cloze") -> None:
+    """Answer until the visit ends, and no check as it asks."""
+    while player.page.url.path == "/play":
+        player.post("/play", order=order_of(player.page), step=step_of(player.page), word="zebra")
+        if player.page.url.path == "/feedback":
+            player.get("/play")
+
+
 def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothing(
     database: Database, tmp_path: Path
 ) -> None:
@@ -142,12 +150,11 @@ def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothi
         pay=pay,
         game="cloze",
     )
-    player = started(made, "cloze", ANN)
-    # whatever a check asks for
-    while player.page.url.path == "/play":
-        player.post("/play", order=order_of(player.page), step=step_of(player.page), word="zebra")
-        if player.page.url.path == "/feedback":
-            player.get("/play")
+    player = Player(made, "cloze")
+    player.begin(ANN)
+    player.post("/consent", agree="yes")
+    player.post("/instructions", **right_answers("cloze"))
+    failing(player)
     assert player.page.url.path == "/screened"
     assert 'href="https://example.org/out?id=ann"' in player.page.text
     # nobody comes back into it, and place and questions are free for others
@@ -271,7 +278,9 @@ def test_a_plan_whose_arms_do_not_fit_is_refused(database: Database, given: dict
         with_arms(database, **given)
 
 
-def test_recruiters_ids_go_after_the_stated_days(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recruiters_ids_go_after_the_stated_days(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     made = site(database, retention_days=30, game="cloze")
     ann = at_rules(made, "cloze", ANN)
     version = visits(database)[0].consent_version
@@ -291,7 +300,11 @@ def test_recruiters_ids_go_after_the_stated_days(database: Database, monkeypatch
 
     assert ids() == {"ann", "bo"}
     monkeypatch.setattr(time, "time", lambda: now + 31 * 86_400)
-    assert ids() == {None, "bo"}
+    with caplog.at_level("INFO", logger="shannon-game"):
+        assert ids() == {None, "bo"}
+    assert [record.message for record in caplog.records if "deleted" in record.message] == [
+        "deleted the recruiter's ids of 1 participant, 30 days after the last visit"
+    ]
     with database.read() as transaction:
         assert transaction.scalars(select(Person).where(Person.recruiter_id.is_(None))).one().recruiter == {}
     monkeypatch.setattr(time, "time", lambda: now + 99 * 86_400)

@@ -9,8 +9,16 @@ import pytest
 
 import shannon_game.experiments.collect
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.collection import open_collection
+from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.preview_pages import preview_key
+from shannon_game.experiments.collect.server import app_of
+from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.strings import Strings, available, read_strings
 from shannon_game.experiments.harness.yaml_text import parse_yaml
+from tests.experiments.collect.players import Player
 
 HERE = Path(shannon_game.experiments.collect.__file__).parent
 
@@ -54,6 +62,24 @@ def test_a_language_that_lacks_a_text_is_refused(languages: Path) -> None:
     assert available() == ["en", "it"]
     with pytest.raises(InputError, match=r"languages/it\.yaml: lacks .*play\.submit"):
         Strings(["en", "it"])
+
+
+def test_pages_of_a_language_from_right_to_left(right_to_left: str, tmp_path: Path) -> None:
+    """One file turns every page around; texts of the study and words that are typed keep their own direction."""
+    consent = tmp_path / "consent.md"
+    consent.write_text("הסכמה", encoding="utf-8")
+    blocks = [{"game": game, "n_questions": 1} for game in GAMES]
+    settings = CollectSettings(blocks=blocks, languages=(right_to_left,), consent=consent, scale="slider")
+    database = open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
+    collection = open_collection(settings, collect_demo(), database)
+    client = Player(app_of(collection), "cloze").client
+    address = f"/preview?key={preview_key(collection)}"
+    number = int(re.search(r"page 1 of (\d+)", client.get(address).text)[1])  # type: ignore[index]
+    pages = [client.get(f"{address}&at={at}").text for at in range(0, number, 7)]
+    assert all('<html lang="he" dir="rtl">' in page for page in ("".join(page.splitlines()[1:2]) for page in pages))
+    assert all('id="context"' not in page or re.search(r'id="context"[^>]*dir="auto"', page) for page in pages)
+    assert sum('dir="auto"' in page for page in pages) > len(GAMES)
+    database.close()
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,12 @@ def test_the_experimenter_sees_and_deletes_answers(database: Database, monkeypat
     player = Player(made, "cloze")
     player.to_play()
     player.play_all("the")
-    admin = logged_in(made)
-    assert admin.page.url.path == "/admin"
+    admin = Player(made, "cloze")
+    admin.get("/admin")
+    assert admin.page.url.path == "/admin/login"
+    assert admin.client.get("/admin/answers.csv").url.path == "/admin/login"
+    assert admin.post("/admin/login", password="wrong").status_code == 403
+    assert admin.post("/admin/login", password="long enough").url.path == "/admin"
     assert admin.client.get("/admin/answers.csv").text.count("\n") > 4
     with database.read() as transaction:
         pseudonym = transaction.scalars(select(Session)).one().player.pseudonym

@@ -53,7 +53,8 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     again = run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "players=human")
     exact = again.table[again.table["rounding"] == "none"]
     assert exact["perplexity"].item() == pytest.approx(row["perplexity"])
-    # players who would answer otherwise are another study's
+    # nobody plays twice, and players who would answer otherwise are another study's
+    assert run_experiment(*command).table["n_answers"].tolist() == [3 * 4, 3 * 4]
     with pytest.raises(InputError, match=r"population: is .*noise_nats.*was launched with .*collection=NAME"):
         run_experiment(*command, "experiment.population.noise_nats=0.1")
 

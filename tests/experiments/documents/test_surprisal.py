@@ -24,7 +24,7 @@ from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.vocabulary import vocabulary
 from tests.experiments.command import run_experiment
-from tests.experiments.tiny_language_models import cached_loading, named
+from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch
@@ -36,6 +36,14 @@ pytest.importorskip("torch")
 def _loaded_once() -> Iterator[None]:
     with cached_loading("shannon_game.inference.lm.causal"):
         yield
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    write_texts(folder / "texts", 6)
+    return folder
 
 
 def overrides(root: Path, store: Path, *names: str, bos: str = tiny_models.END) -> list[str]:
@@ -112,10 +120,10 @@ def test_every_column_by_hand(bos: str, root: Path, tmp_path: Path) -> None:
 def test_from_the_store_and_in_shards(root: Path, tmp_path: Path) -> None:
     settings = overrides(root, tmp_path)
     parts = [score(*settings, f"experiment.shard={i}/2") for i in range(2)]
-    assert sum(part.dataset.sizes["document"] for part in parts) == 8
+    assert sum(part.dataset.sizes["document"] for part in parts) == 6
     assert all("of shard" in part.warnings[-1] for part in parts)
     whole = score(*settings)
-    assert "0 results were computed, 16 were in the store" in whole.text
+    assert "0 results were computed, 12 were in the store" in whole.text
     fresh = score(*overrides(root, tmp_path / "other"))
     pd.testing.assert_frame_equal(whole.table, fresh.table, rtol=1e-4)
     # a subset needs nothing new, and its documents follow from the seed
@@ -132,15 +140,15 @@ def test_windows_and_limits(root: Path, tmp_path: Path) -> None:
     assert not np.allclose(windows.table["loss_nats"], whole.table["loss_nats"], atol=1e-4)
     assert set(windows.table["window"]) == {16}
     limited = score(*overrides(root, tmp_path, "a"), "experiment.max_tokens=10")
-    assert limited.table["n_tokens"].tolist() == [40, 40, 80]
-    assert "a: 8 documents were scored up to their token 10 only" in limited.warnings[0]
+    assert limited.table["n_tokens"].tolist() == [30, 30, 60]
+    assert "a: 6 documents were scored up to their token 10 only" in limited.warnings[0]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         (["experiment.window=4096"], "window: is 4096; a takes 2 to 96 tokens"),
-        (["experiment.shard=0/9999"], "shard: holds none of the 8 documents"),
+        (["experiment.shard=0/9999"], "shard: holds none of the 6 documents"),
     ],
 )
 def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:
@@ -240,8 +248,8 @@ def test_regions_have_the_sums_of_their_words(
         assert row.sum_bits == pytest.approx(own.loc[inside, "sum_bits"].sum(), rel=1e-6)
 
 
-def test_a_region_that_cuts_a_word_at_either_end_has_the_sum_of_its_tokens_alone(root: Path, tmp_path: Path) -> None:
-    texts = {"text": ["on the old clock.", "on the old clock."], "first": [11, 12], "end": [16, 17]}
+def test_a_region_in_a_word_has_the_sum_of_its_tokens(root: Path, tmp_path: Path) -> None:
+    texts = {"text": ["on the old clock.", "on the old clock."], "first": [11, 11], "end": [16, 15]}
     study = text_study(pd.DataFrame(texts), regions=("first", "end"))
     tables = experiments.surprisal(study, models=[str(root / "a")], store=tmp_path).tables
     frame = pd.DataFrame({**texts, "item": ["x", "y"]})
@@ -359,3 +367,11 @@ def test_tables_are_the_same_however_many_texts_are_laid_out_at_once(
     assert "float" in str(whole["words"]["rank"].dtype)
     own = zip(whole["words"]["document"], whole["words"]["start"], whole["words"]["stop"], strict=True)
     assert [texts[int(document) - 1][a:b] for document, a, b in own] == whole["words"]["word"].tolist()
+
+
+def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"text": ["Rain fell on it."], "first": [2], "end": [9]})
+    result = experiments.surprisal(
+        text_study(table, regions=("first", "end")), models=[str(root / "a")], store=tmp_path
+    )
+    assert np.isnan(result.tables["regions"]["surprisal_bits"]).tolist() == [True]

@@ -81,6 +81,11 @@ def test_an_error_of_the_command_is_no_python() -> None:
         run_experiment("+exp=tvd", "study=norms")
 
 
+def test_brackets_in_a_column_name_need_no_quoting_in_python() -> None:
+    study = sg.cloze_study(ANSWERS, columns={"context": "sentence", "response": "Antwort (getippt)"})
+    assert study.sizes["item"] == 2
+
+
 def test_a_file_of_a_result_is_a_path() -> None:
     found = sg.design(sg.designed_simulated(n_items=20, vocab_size=60), games=["bets"], contexts=[10], n_replicates=5)
     assert found.files

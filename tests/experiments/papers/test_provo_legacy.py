@@ -25,9 +25,16 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_provo.write(tmp_path_factory.mktemp("provo"))
 
 
-# improve and distributions: test_reproduce
-@pytest.mark.parametrize(("name", "given"), [("tvd", "{}"), ("tvd_sample_size", "{players:[gpt2],n:[10,20]}")])
-def test_on_the_public_layout(name: str, given: str, tiny: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("tvd", "{}"),
+        ("tvd_sample_size", "{players:[gpt2],n:[10,20]}"),
+        ("improve", "{}"),
+        ("distributions", "{item:['1:2','2']}"),
+    ],
+)
+def test_on_the_public_layout(name: str, given: str, tiny: Path, tmp_path: Path) -> None:
     result = by_own_code(name, f"study.root={tiny}", f"experiment.given={given}")
     assert result.figures
     assert len(result.table)
@@ -50,7 +57,7 @@ def test_what_it_does_not_take_is_refused(tiny: Path) -> None:
         run_experiment("+exp=reproduce", "study=provo", f"study.root={tiny}")
 
 
-def test_the_paper_s_coefficients(provo_root: Path) -> None:
+def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
     job = prepared("+exp=reproduce", "study=provo", "experiment.of=ard", f"study.root={provo_root}")
     study, result = job.study, job.run()
     table = result.table.set_index(["fit", "predictor"])

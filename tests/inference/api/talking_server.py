@@ -11,10 +11,7 @@ from tests.inference.api.fake_server import FakeEndpoint, never
 
 
 class TalkingEndpoint(FakeEndpoint):
-    """`says` takes what system and user say, and gives the answer and the probabilities of its first token.
-
-    In the layout of llama-cpp-python 0.3 (``python -m llama_cpp.server``), made by hand.
-    """
+    """`says` takes what system and user say, and gives the answer and the probabilities of its first token."""
 
     def __init__(
         self,
@@ -38,13 +35,11 @@ class TalkingEndpoint(FakeEndpoint):
         choice |= {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
         ranked = sorted(first.items(), key=lambda pair: -pair[1])
         if body.get("logprobs") and self.ranks and is_chat:
-            listed = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in ranked]
-            choice["logprobs"] = {"content": [{**listed[0], "logprob": -1.0, "top_logprobs": listed}]}
+            listed = [{"token": token, "logprob": math.log(p)} for token, p in ranked]
+            choice["logprobs"] = {"content": [{"token": ranked[0][0], "logprob": -1.0, "top_logprobs": listed}]}
         elif body.get("logprobs") and self.ranks:
             choice["logprobs"] = {
                 "tokens": [ranked[0][0]],
                 "top_logprobs": [{token: math.log(p) for token, p in ranked}],
             }
-        about = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": body["model"]}
-        usage = {"prompt_tokens": 10, "completion_tokens": 2}
-        return json.dumps(about | {"choices": [choice], "usage": usage}).encode()
+        return json.dumps({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 2}}).encode()

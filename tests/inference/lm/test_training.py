@@ -89,8 +89,11 @@ class Killed(BaseException):
     """What stops a run."""
 
 
-def test_a_run_that_goes_on_is_one_that_was_never_stopped(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
-    whole = trained(tmp_path / "whole", tokenizer, blocks, dropout=0.2)
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_a_run_that_goes_on_is_one_that_was_never_stopped(
+    dropout: float, tokenizer: Any, blocks: list[Any], tmp_path: Path
+) -> None:
+    whole = trained(tmp_path / "whole", tokenizer, blocks, dropout=dropout)
     n_collated = 0
 
     def collate(some: list[Any]) -> dict[str, Any]:
@@ -102,7 +105,7 @@ def test_a_run_that_goes_on_is_one_that_was_never_stopped(tokenizer: Any, blocks
         return collate_blocks(some)
 
     with pytest.raises(Killed):
-        trained(tmp_path / "parts", tokenizer, blocks, dropout=0.2, collate=collate)
+        trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout, collate=collate)
     # a checkpoint that was cut off stands beside the whole one
     cut_off = tmp_path / "parts/.shannon-game-checkpoints/checkpoint-8"
     shutil.copytree(tmp_path / "parts/.shannon-game-checkpoints/checkpoint-4", cut_off)
@@ -114,7 +117,7 @@ def test_a_run_that_goes_on_is_one_that_was_never_stopped(tokenizer: Any, blocks
     (damaged / "trainer_state.json").write_text(json.dumps(state | {"global_step": 6}))
     seal(damaged)
     flip(damaged / "model.safetensors")
-    parts = trained(tmp_path / "parts", tokenizer, blocks, dropout=0.2)
+    parts = trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout)
     assert (whole.n_steps_now, parts.n_steps_now) == (12, 8)
     assert [point.keys() for point in parts.curves] == [point.keys() for point in whole.curves]
     assert [point["step"] for point in parts.curves] == [point["step"] for point in whole.curves]
@@ -124,11 +127,11 @@ def test_a_run_that_goes_on_is_one_that_was_never_stopped(tokenizer: Any, blocks
     # a step moves a weight by up to the learning rate, .01
     for name, weight in one.items():
         np.testing.assert_allclose(other[name], weight, rtol=0, atol=1e-4)
-    again = trained(tmp_path / "parts", tokenizer, blocks, dropout=0.2)
+    again = trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout)
     assert (again.n_steps_now, again.curves) == (0, parts.curves)
     flip(whole.folder / "model.safetensors")
     with pytest.raises(InputError, match="has changed since it was trained"):
-        trained(tmp_path / "whole", tokenizer, blocks, dropout=0.2)
+        trained(tmp_path / "whole", tokenizer, blocks, dropout=dropout)
 
 
 def flip(path: Path) -> None:

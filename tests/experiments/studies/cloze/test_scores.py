@@ -99,16 +99,21 @@ def test_tokens_of_minicons(tmp_path: Path, scale: str, factor: float) -> None:
     np.testing.assert_allclose(logprobs(found), [-3.5, -1.5])
 
 
-def record(item: int, words: list[str], values: list[Any]) -> str:
+def record(item: int, words: list[str], values: list[Any], *, named: bool) -> dict[str, Any]:
     """A line of samples_*.jsonl: log-likelihoods, in lists of lists."""
     context = ANSWERS["sentence"].drop_duplicates().tolist()[item]
     requests = [[context, f" {word}"] for word in words]
-    return json.dumps({"doc_id": item, "arguments": requests, "resps": [[[value, False]] for value in values]}) + "\n"
+    if not named:
+        return {"doc_id": item, "arguments": requests, "resps": [[[value, False]] for value in values], "acc": 1.0}
+    arguments = {f"gen_args_{i}": {"arg_0": c, "arg_1": w} for i, (c, w) in enumerate(requests)}
+    return {"doc_id": item, "arguments": arguments, "resps": [[[str(value), "False"]] for value in values]}
 
 
-def test_samples_of_the_harness_in_any_order(tmp_path: Path) -> None:
-    records = record(1, ["book", "cover"], [-1.97, -4.0]) + record(0, ["tree"], [-1.58])
-    assert logprobs(study(tmp_path / "samples_mine.jsonl", records)) == [-1.58, -1.97]
+@pytest.mark.parametrize("named", [False, True])
+def test_samples_of_the_harness(tmp_path: Path, named: bool) -> None:
+    records = [record(1, ["book", "cover"], [-1.97, -4.0], named=named), record(0, ["tree"], [-1.58], named=named)]
+    found = study(tmp_path / "samples_mine.jsonl", "".join(json.dumps(each) + "\n" for each in records))
+    assert logprobs(found) == [-1.58, -1.97]
 
 
 LP = {"scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"}}
@@ -122,7 +127,7 @@ LP = {"scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"
         ("s.csv", PANGOLING.replace("tree", "x").replace("book", "y"), LP, "has the target of none of the 2 contexts"),
         ("s.jsonl", "[[]]\n", {"scale": "logprob_nats"}, "has 1 lines for 2 contexts"),
         ("s.jsonl", '{"doc": 1}\n', {}, "line 1: is no record of log-likelihoods .KeyError: 'arguments'"),
-        ("s.jsonl", record(0, ["tree"], [1.5]), {}, "1.5 is no log-probability"),
+        ("s.jsonl", json.dumps(record(0, ["tree"], [1.5], named=False)), {}, "1.5 is no log-probability"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_scores(

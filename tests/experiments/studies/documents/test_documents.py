@@ -13,11 +13,11 @@ import xarray as xr
 
 from shannon_game.estimators.documents.study import document_tokens
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.documents.lm_game_documents import lm_game_documents
 from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.files import read_manifest
 from shannon_game.experiments.studies.lm_game_archive import MANIFEST
-from tests.experiments.studies.conftest import noted
 
 
 def write(root: Path, files: dict[str, str | bytes]) -> Path:
@@ -26,6 +26,10 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     return root
+
+
+def noted(study: xr.Dataset) -> dict[str, int]:
+    return {entry["text"]: entry["count"] for entry in notes(study)}
 
 
 def load(path: Path, **settings: Any) -> xr.Dataset:
@@ -98,6 +102,8 @@ def test_empty_files_and_duplicates(tmp_path: Path) -> None:
     [
         ({"a.txt": ""}, {}, r"holds no text \(1 read: a\.txt\)"),
         ({"a.jsonl": "{}"}, {}, r"has no \.txt file; name the file a\.jsonl itself to read it"),
+        ({"a.txt": b"caf\xe9\n"}, {}, r"a\.txt: is not UTF-8: byte 0xe9 in line 1"),
+        ({"a.txt": "text".encode("utf-16-le")}, {}, r"a\.txt: holds 4 null characters"),
         ({"a.jsonl": '{"body": "x"}'}, {"path": "a.jsonl"}, r"line 1, text: is missing; the line has body"),
         (
             {"a.jsonl": '{"text": "x", "id": 1}\n{"text": "y", "id": "1"}'},
@@ -108,8 +114,10 @@ def test_empty_files_and_duplicates(tmp_path: Path) -> None:
 )
 def test_malformed_texts(files: dict[str, str | bytes], settings: dict[str, Any], message: str, tmp_path: Path) -> None:
     root = write(tmp_path, files)
+    path = settings.get("path", "")
+    given = {**settings, "path": None if path is None else str(root / path)}
     with pytest.raises(InputError, match=message):
-        texts(**settings | {"path": root / settings.get("path", "")})
+        texts(**given)
 
 
 # ------------------------------------------------------------------------------------------- the top-1 game's
