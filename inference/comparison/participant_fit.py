@@ -308,10 +308,8 @@ def fit_participants(
         if fit.convergence.n_divergent:
             earlier, draws, target_accept = None, 2 * draws, (1 + target_accept) / 2
         else:
-            earlier, draws = (
-                (idata, belief),
-                _further(fit.convergence, thresholds or REPORTED, group(idata, "posterior")),
-            )
+            draws = _further(fit.convergence, thresholds or REPORTED, group(idata, "posterior"))
+            earlier = idata, belief
     return fit if data.is_player else judged_by_outcomes(fit)
 
 

@@ -227,7 +227,8 @@ def ranked(number: int, sizes: Sizes, *, draws: int = DRAWS, tune: int = TUNE) -
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
     """Verdict on the ranks of every quantity."""
-    ranks = rows.filter(regex="_rank$").dropna(axis=1)
+    # what other likelihoods have is in no row of these
+    ranks = rows.filter(regex="_rank$").dropna(axis=1, how="all")
     found = {name.removesuffix("_rank"): vars(judge_ranks(ranks[name].to_numpy(), N_RANKED)) for name in ranks}
     return pd.DataFrame(found).T
 

@@ -12,9 +12,8 @@ import pytest
 
 from shannon_game import published
 from shannon_game.inference.comparison.participant_checks import CAMPS_Z, ENDS_P, UNEXPECTED_SHARE
-from shannon_game.inference.posterior.sbc_bands import judge_ranks
 from shannon_game.models.comparison.reports import REPORTS
-from tests.benchmarks.participant_sbc import N_RANKED
+from tests.benchmarks.participant_sbc import judged
 from tests.docs.pages import script
 from tests.experiments.command import ROOT
 
@@ -119,7 +118,21 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
         pd.read_csv(ROOT / "docs/results/hidden_people.csv"),
         (ROOT / "docs/participant_model.md").read_text(),
     )
+    checked = studies.drop_duplicates(["case", "collected", "items", "study"])
+    two, swapped = checked["case"].isin(["camps", "minority"]), checked["case"] == "swapped"
     studies = studies[studies["engine"] == "gaussian"]
+    bent = studies["case"].isin(["pull", "prospect"])
+    free = checked["collected"] == "answers"
+    for rings, of, text in (
+        (checked["camps_z"] > CAMPS_Z, ~two, "studies"),
+        (checked["camps_z"] > CAMPS_Z, checked["case"] == "camps", "with two camps"),
+        (checked["camps_z"] > CAMPS_Z, checked["case"] == "minority", "where a quarter dissents"),
+        (studies["ends_p"] < ENDS_P, ~bent, "(0% to 2%) | 0 of"),
+        (studies["ends_p"] < ENDS_P, bent, "with a pull toward 50% or prospect weighting"),
+        (checked["unexpected"] > UNEXPECTED_SHARE, free & ~swapped, "studies"),
+        (checked["unexpected"] > UNEXPECTED_SHARE, free & swapped, "where each item's top word"),
+    ):
+        assert f"{(rings & of).sum()} of {of.sum()} {text}" in page
     answers = studies[studies["collected"] == "answers"]
     held, others = answers["hull_holds"].astype(bool), answers["case"] != "swapped"
     assert f"{held.sum()} of {len(held)} hold" in page
@@ -177,10 +190,9 @@ def test_calibration_and_walks_on_the_pages_are_those_of_their_studies() -> None
     ranks = pd.read_csv(results / "participant_sbc.csv")
     passed, gap = dict[str, tuple[int, int]](), dict[str, float]()
     for report, own in ranks.groupby("report"):
-        its = own.filter(regex="_rank$").dropna(axis=1)
-        found = {name.removesuffix("_rank"): judge_ranks(its[name].to_numpy(), N_RANKED).p_value for name in its}
+        found = judged(own)["p_value"]
         passed[report], gap[report] = (len(own), int(own["converged"].sum())), found["gap"]
-        assert min(found.values()) > 0.05 / len(found)
+        assert found.min() > 0.05 / len(found)
     main = {name: passed.pop(name) for name in ("shared_bias", "linear")}
     assert all(n == n_passed for n, n_passed in main.values())
     assert f"{main['shared_bias'][0]} fits of `shared_bias` and {main['linear'][0]} of `linear` all pass" in page
