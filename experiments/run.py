@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import NoReturn, cast
 
 import hydra
 import yaml
@@ -44,7 +44,7 @@ from shannon_game.experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from shannon_game.experiments.harness.process import Terminated, keep_streams, terminate_as_interrupt
+from shannon_game.experiments.harness.process import Terminated, keep_streams, leave, terminate_as_interrupt
 from shannon_game.experiments.harness.registry import EXTRAS, to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -342,8 +342,13 @@ def main() -> int:
     return max(_exit_codes, default=EXIT_OK)
 
 
+def command() -> NoReturn:
+    """Run :func:`main` as a process of its own."""
+    leave(main())
+
+
 if __name__ == "__main__":
     # launchers send the task to other processes by module and name, and `__main__` is another module there
-    from shannon_game.experiments.run import main as imported_main
+    from shannon_game.experiments.run import command as imported_command
 
-    sys.exit(imported_main())
+    imported_command()

@@ -6,13 +6,17 @@ notebook and a YAML file, and strict mode coerces nothing (``true`` is no number
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import annotated_types
@@ -89,7 +93,6 @@ class Settings(BaseModel):
         frozen=True,
         strict=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
         protected_namespaces=(),
     )
 
@@ -350,6 +353,25 @@ def ordered_fields(cls: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
     return sorted(cls.model_fields.items(), key=place)
 
 
+@cache
+def field_meanings(cls: type[Settings]) -> Mapping[str, str]:
+    """The strings under a class's fields, and under those of its bases.
+
+    Pydantic's ``use_attribute_docstrings`` reads them when a class is made: 0.5 s of every command's start.
+    """
+    found: dict[str, str] = {}
+    for each in (its for its in reversed(cls.__mro__) if issubclass(its, Settings)):
+        try:
+            (made,) = ast.parse(dedent(inspect.getsource(each))).body
+        except (OSError, TypeError, SyntaxError):  # typed in, made by a call, or inside a function with odd margins
+            continue
+        for field, under in pairwise(made.body if isinstance(made, ast.ClassDef) else ()):
+            match field, under:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
+                    found[name] = inspect.cleandoc(text)
+    return found
+
+
 def setting_lines(
     cls: type[Settings],
     prefix: Prefix = "",
@@ -373,7 +395,7 @@ def setting_lines(
             lines += [(f"{key}.{part}", write(it), "a number", meanings.get(part, "")) for part, it in numbers]
         else:
             required = default is None and field.is_required()
-            meaning = " ".join((field.description or "").split())
+            meaning = " ".join((field.description or field_meanings(cls).get(name, "")).split())
             text = ("" if in_python else "???") if required else write(value)
             lines.append((key, text, _wanted(field.annotation, field.metadata, reader), meaning))
             # a group that may be absent, or one by name

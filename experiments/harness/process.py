@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -68,3 +69,17 @@ def keep_streams() -> None:
         stream = getattr(sys, name) or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
         if not isinstance(stream, _Kept):
             setattr(sys, name, cast("TextIO", _Kept(stream)))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process at once, after what was registered for its end and with nothing left unwritten.
+
+    Python would first take every module apart: 2 s of the processor where torch was imported, a sixth of a short run.
+    """
+    # another thread may still be at work; Python waits for it
+    if threading.active_count() > 1:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)

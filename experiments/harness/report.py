@@ -101,10 +101,13 @@ def save_figures(
     # ids of SVG elements are random and the date is now, unless told otherwise
     with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
         for name, figure in figures.items():
-            about = {"Title": caption_of(figure) or name}
+            about, layout = {"Title": caption_of(figure) or name}, figure.get_layout_engine()
             with shown_title(figure, shown=title):
                 for kind in kinds:
                     path = folder / f"{name}.{kind}"
                     figure.savefig(
                         path, dpi=dpi, bbox_inches="tight", pad_inches=0.042, metadata=_METADATA[kind] | about
                     )
+                    # what the first kind laid out stands for all of them
+                    figure.set_layout_engine("none")
+            figure.set_layout_engine(layout)

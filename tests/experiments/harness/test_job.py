@@ -17,6 +17,7 @@ from shannon_game.experiments.harness.job import SHARED
 from shannon_game.experiments.harness.kinds import KINDS
 from shannon_game.experiments.harness.registry import _OWN, Entry, entry_of, load_target
 from shannon_game.experiments.harness.result import CHOICES
+from shannon_game.inference.settings import field_meanings
 from tests.experiments.command import ROOT, TINY, config, prepared, run
 
 
@@ -32,10 +33,11 @@ def test_every_yaml_registers_an_experiment_and_repeats_no_default(name: str) ->
     assert entry.target.rpartition(".")[2] == name
     function = load_target(entry, what="experiment")
     fields = function.settings_class.model_fields  # type: ignore[attr-defined]
+    meanings = field_meanings(function.settings_class)  # type: ignore[attr-defined]
     assert set(given) <= set(fields)
     same = [key for key, value in given.items() if fields[key].default == value and not isinstance(value, dict)]
     assert not same
-    assert all(field.description for field in fields.values())
+    assert all(field.description or meanings.get(name) for name, field in fields.items())
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/study").glob("*.yaml")))
