@@ -22,6 +22,6 @@ def _is_worth_showing(record: logging.LogRecord) -> bool:
 
 
 warnings.filterwarnings("ignore", "PyTensor could not link to a BLAS", UserWarning)
-warnings.filterwarnings("ignore", "Numba will use object mode to run CustomDist_", UserWarning)
+warnings.filterwarnings("ignore", "Numba will use object mode to run (CustomDist_|LatentWords)", UserWarning)
 warnings.filterwarnings("ignore", r"\s*ArviZ is undergoing a major refactor", FutureWarning)
 logging.getLogger("pytensor.tensor.blas").addFilter(_is_worth_showing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -45,6 +46,9 @@ def resources() -> Iterator[Finding]:
         closed = "" if os.access(folder, os.W_OK) else f"nothing can be written to {folder}"
         cure = "make room" if little else "run where files can be written" if closed else ""
         yield Finding(name, f"{free:.1f} GB free ({folder})", little or closed, cure)
+    compiler = shutil.which("clang++" if sys.platform == "darwin" else "g++")
+    none = "none: human_loss compiles for minutes in every run"
+    yield Finding("C++ compiler", compiler or none, cure="" if compiler else "install g++ (of conda: gxx)")
 
 
 def gpus() -> Iterator[Finding]:
