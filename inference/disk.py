@@ -23,6 +23,13 @@ _RETRY_SECONDS = 0.02
 _CREATING = threading.Lock()
 
 
+def cache_folder() -> Path:
+    """Folder of what is kept on the machine between runs."""
+    import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
+
+    return Path(pooch.os_cache("shannon-game"))
+
+
 def sign(path: Path) -> None:
     """Append the SHA-256 of a file to it: HDF5's checksums are of chunks, and it does not look beyond its own end."""
     digest = _digest(path, path.stat().st_size)

@@ -11,11 +11,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-import pooch
-
 from shannon_game.estimators.content import file_sha256
 from shannon_game.experiments.harness.findings import Finding
 from shannon_game.experiments.studies.public_data import VARIABLE
+from shannon_game.inference.disk import cache_folder
 
 _GB = 1e9
 _LEAST_DISK_GB = 1.0
@@ -40,7 +39,7 @@ def resources() -> Iterator[Finding]:
         little = f"{memory:.1f} GB is little" if memory < _LEAST_MEMORY_GB else ""
         cure = "posteriors and language models may stop for want of memory; close programs or use a larger machine"
         yield Finding("memory", f"{memory:.1f} GB free", little, little and cure)
-    for name, folder in (("disk, outputs here", Path.cwd()), ("disk, caches", _existing(_cache()))):
+    for name, folder in (("disk, outputs here", Path.cwd()), ("disk, caches", _existing(cache_folder()))):
         free = shutil.disk_usage(folder).free / _GB
         little = f"{free:.1f} GB free is little" if free < _LEAST_DISK_GB else ""
         closed = "" if os.access(folder, os.W_OK) else f"nothing can be written to {folder}"
@@ -72,7 +71,7 @@ def gpus() -> Iterator[Finding]:
 
 def caches() -> Iterator[Finding]:
     """Say where files are kept between runs."""
-    ours = _cache()
+    ours = cache_folder()
     for name, folder in (
         ("parsed data and downloads", ours),
         ("results of language models", ours / "store"),
@@ -113,10 +112,6 @@ def data() -> Iterator[Finding]:
         )
         said = f"{len(wanted) - len(missing) - len(others)} files as published"
         yield Finding(name, said, problem, problem and "get the data again")
-
-
-def _cache() -> Path:
-    return Path(pooch.os_cache("shannon-game"))
 
 
 def _existing(folder: Path) -> Path:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import pooch
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.messages import Set
+from shannon_game.inference.disk import cache_folder
 from shannon_game.inference.lm.ngram import ARPA
 from shannon_game.inference.lm.settings import ModelSettings, OwnSettings
 from shannon_game.inference.lm.stored import Work
@@ -165,7 +165,7 @@ def training_folder(settings: StoreFolder, key: str) -> Path:
 
 
 def _store(settings: StoreFolder) -> Store:
-    return open_store(str(settings.store or Path(pooch.os_cache("shannon-game")) / "store"))
+    return open_store(str(settings.store or cache_folder() / "store"))
 
 
 def open_work(settings: StoreSettings) -> Work:

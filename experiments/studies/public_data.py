@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import Field
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.inference.disk import cache_folder
 from shannon_game.inference.progress import say
 from shannon_game.inference.settings import Settings, UserPath
 
@@ -102,13 +103,6 @@ def check_content(path: Path, checksum: str) -> bool:
     return hashlib.new(kind, content, usedforsecurity=False).hexdigest() == expected
 
 
-def cache_folder(given: Path | None) -> Path:
-    """Folder of downloads: the one given, or the user's own."""
-    import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
-
-    return given or Path(pooch.os_cache("shannon-game"))
-
-
 class PublicSettings(Settings):
     """Settings of a loader that can download its data."""
 
@@ -125,7 +119,7 @@ class PublicSettings(Settings):
     @property
     def cache_folder(self) -> Path:
         """The folder, whoever chose it."""
-        return cache_folder(self.cache_dir)
+        return self.cache_dir or cache_folder()
 
     @property
     def address(self) -> str:

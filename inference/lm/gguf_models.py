@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from shannon_game.estimators.code_identity import code_hash, package_version
 from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.inference.disk import cache_folder
 from shannon_game.inference.lm.checkpoints import from_pretrained
 from shannon_game.inference.lm.model_files import check_counts, hash_files, model_files
 from shannon_game.inference.lm.settings import ModelSettings
@@ -82,11 +83,9 @@ def _plain(module: PreTrainedModel) -> PreTrainedModel:
 
 
 def _converted_folder(digest: str) -> Path:
-    import pooch  # noqa: PLC0415
-
     # a tokenizer is converted by transformers' own rules, weights by gguf's, which change between versions
     of = [digest, code_hash("shannon_game.inference.lm"), *model_versions(), package_version("gguf")]
-    return Path(pooch.os_cache("shannon-game")) / "models" / result_key(of)
+    return cache_folder() / "models" / result_key(of)
 
 
 def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

@@ -26,7 +26,8 @@ from shannon_game.experiments.studies.cloze.provo import NORMS_FILE, provo
 from shannon_game.experiments.studies.cloze.table import cloze_study
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
 from shannon_game.experiments.studies.parsing import Note, add_notes, objects, some_of
-from shannon_game.experiments.studies.public_data import cache_folder, check_content, downloaded, public_folder
+from shannon_game.experiments.studies.public_data import check_content, downloaded, public_folder
+from shannon_game.inference.disk import cache_folder
 from shannon_game.inference.progress import say
 from shannon_game.inference.settings import Settings, UserPath
 
@@ -155,7 +156,7 @@ class _Source:
         whole = its.archive or file
         url = self.corpus.address + (its.path or whole)
         if self.root is None:
-            target = cache_folder(self.cache_dir) / "norms" / self.name / whole
+            target = (self.cache_dir or cache_folder()) / "norms" / self.name / whole
             hint = f"put {whole} into $SHANNON_DATA/norms/{self.name}, or another folder: {Set('study.root', 'FOLDER')}"
             return downloaded(url, target, hint, checksum=its.checksum)
         if its.archive and (self.root / file).is_file():
