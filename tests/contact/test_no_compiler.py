@@ -1,4 +1,4 @@
-"""A machine without a C++ compiler, as a container of Python alone is: posteriors come out the same."""
+"""A machine without a C++ compiler, as a container of Python alone is: posteriors need none."""
 
 from __future__ import annotations
 
