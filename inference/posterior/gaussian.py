@@ -43,7 +43,7 @@ from shannon_game.models.outside import Spread
 
 
 class _QuickC(VMLinker):
-    """PyTensor's own, with flags that save a quarter of the compiler's time and none of the functions' speed."""
+    """PyTensor's own, with flags that save a fifth of the compiler's time; functions are as fast within 3%."""
 
     def make_all(self, *given: Any, **named: Any) -> Any:
         """Compile what the cache does not hold."""
