@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shannon_game.inference.comparison.participant_fit import DESCRIPTIONS, Compiled, ParticipantFit
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, group, group_names
-from shannon_game.inference.posterior.gaussian import QUICK
+from shannon_game.inference.posterior.compiler import QUICK
 from shannon_game.inference.posterior.predictive import complete
 from shannon_game.models.comparison.participants import drawn_places, single_answers
 from shannon_game.models.outside import OutsideLikelihood

@@ -28,42 +28,16 @@ from typing import Any
 import numpy as np
 import pymc as pm
 from pymc.blocking import DictToArrayBijection, RaveledVars
-from pytensor.compile.mode import Mode
-from pytensor.configdefaults import config
-from pytensor.graph.rewriting.db import RewriteDatabaseQuery
-from pytensor.link.vm import VMLinker
 from scipy.optimize import minimize
 from scipy.stats import norm
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_draws
+from shannon_game.inference.posterior.compiler import QUICK
 from shannon_game.inference.posterior.sampling import whole_or_not_at_all
 from shannon_game.inference.progress import advance, stage
 from shannon_game.models.outside import Spread
 
-
-class _QuickC(VMLinker):
-    """PyTensor's own, with flags that save a fifth of the compiler's time; functions are as fast within 3%."""
-
-    def make_all(self, *given: Any, **named: Any) -> Any:
-        """Compile what the cache does not hold."""
-        with config.change_flags(gcc__cxxflags=config.gcc__cxxflags or "-O2 -g0"):
-            return super().make_all(*given, **named)  # type: ignore[no-untyped-call]
-
-
-def _quick() -> Mode:
-    if config.cxx:
-        linker: VMLinker = _QuickC(use_cloop=True)  # type: ignore[no-untyped-call]
-        return Mode(linker, RewriteDatabaseQuery(include=["minimum_compile", "merge"]))
-    # Python's own operations would take seven times as long, and those of over 31 parts end in an error
-    return Mode("numba", RewriteDatabaseQuery(include=["minimum_compile", "merge", "canonicalize", "fusion"]))
-
-
-QUICK = _quick()
-"""Compiles in a quarter of the time of PyTensor's own mode, to functions that are about as fast here.
-
-Without a C++ compiler it is Numba, which takes a minute or two for a model in every process.
-"""
 _STEP = 1e-3
 _LEAST_PRECISION = 1e-2
 _ROUNDS = 60, 300
