@@ -62,6 +62,7 @@ CONTROLS = "controls alone"
 _TIMES = {"ms": "ms", "log": "ln ms"}
 _UNITS = {scale: f"{unit} per nat" for scale, unit in _TIMES.items()}
 _LENGTH, _PLACE = "letters", "place in the text"
+_ENDS = "se", "lower", "upper"
 # pairs of players that the report compares in words
 _PAIRS = 3
 
@@ -75,16 +76,26 @@ class ReadingTimesRow(column.Row):
     n_texts: int = column.context("texts")
     n_readers: int = column.context("readers; 0 where times are means over them")
     slope: float = column.headline("what a nat adds to a word's time", se="slope_se", interval="slope_{}")
-    spillover_1: float | None = column.estimate("that of the word before", se="spillover_1_se")
-    spillover_2: float | None = column.estimate("that of the word two before", se="spillover_2_se")
-    spillover_3: float | None = column.estimate("that of the word three before", se="spillover_3_se")
+    spillover_1: float | None = column.estimate(
+        "that of the word before", se="spillover_1_se", interval="spillover_1_{}"
+    )
+    spillover_2: float | None = column.estimate(
+        "that of the word two before", se="spillover_2_se", interval="spillover_2_{}"
+    )
+    spillover_3: float | None = column.estimate(
+        "that of the word three before", se="spillover_3_se", interval="spillover_3_{}"
+    )
     gain_nats: float = column.estimate("log-density that it adds to a time held out", unit="nats", interval="gain_{}")
     sd_reader: float | None = column.detail("standard deviation of readers' intercepts")
     sd_slope: float | None = column.detail("that of readers' slopes")
     sd_word: float | None = column.detail("that of words' intercepts")
     sd_residual: float | None = column.detail("that of what is left")
-    beside_people: float | None = column.estimate("slope beside that of people", se="beside_people_se")
-    people_beside: float | None = column.estimate("people's slope beside it", se="people_beside_se")
+    beside_people: float | None = column.estimate(
+        "slope beside that of people", se="beside_people_se", interval="beside_people_{}"
+    )
+    people_beside: float | None = column.estimate(
+        "people's slope beside it", se="people_beside_se", interval="people_beside_{}"
+    )
 
 
 class ReadingTimesSettings(ClozeSettings):
@@ -298,9 +309,8 @@ def _column(player: str, n: int) -> str:
 
 def _slopes(name: str, fit: ClusteredRegression | MixedRegression, spillover: int) -> list[dict[str, Any]]:
     found = [fit.of(_column(name, n)) for n in range(spillover + 1)]
-    ends = ("se", "lower", "upper")
     return [
-        {"player": name, "words_before": n, "slope": its["coefficient"], **{end: its[end] for end in ends}}
+        {"player": name, "words_before": n, "slope": its["coefficient"], **{end: its[end] for end in _ENDS}}
         for n, its in enumerate(found)
     ]
 
@@ -330,9 +340,9 @@ def _row(
     counts["n_readers"] = [] if data.reader is None else data.reader
     row: dict[str, Any] = {"player": name, "n_times": data.value.size}
     row |= {each: len(set(np.asarray(of).tolist())) for each, of in counts.items()}
-    row |= {"slope": its.loc[0, "slope"], **{f"slope_{end}": its.loc[0, end] for end in ("se", "lower", "upper")}}
-    for n in its.index[1:]:
-        row |= {f"spillover_{n}": its.loc[n, "slope"], f"spillover_{n}_se": its.loc[n, "se"]}
+    for n in its.index:
+        name_of = f"spillover_{n}" if n else "slope"
+        row |= {name_of: its.loc[n, "slope"], **{f"{name_of}_{end}": its.loc[n, end] for end in _ENDS}}
     gain = gains[(gains["player"] == name) & (gains["other"] == CONTROLS)].iloc[0]
     row |= {"gain_nats": gain["gain_nats"], "gain_lower": gain["lower"], "gain_upper": gain["upper"]}
     if isinstance(fit, MixedRegression):
@@ -340,8 +350,9 @@ def _row(
     if PEOPLE in data.own:
         both = None if name == PEOPLE else data.fit(name, PEOPLE)
         for each, of in (("beside_people", name), ("people_beside", PEOPLE)):
-            found = {"coefficient": np.nan, "se": np.nan} if both is None else both.of(_column(of, 0))
-            row |= {each: found["coefficient"], f"{each}_se": found["se"]}
+            found = {} if both is None else both.of(_column(of, 0))
+            row |= {each: found.get("coefficient", np.nan)}
+            row |= {f"{each}_{end}": found.get(end, np.nan) for end in _ENDS}
     return row
 
 

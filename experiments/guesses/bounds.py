@@ -52,7 +52,7 @@ class BoundsSettings(Settings):
     vocab_size: Count | None = None
     """Words (or letters, or tokens) that can be guessed; the upper bound needs it where one was not found."""
     interval: Probability = 0.9
-    """Probability inside the intervals of the figure."""
+    """Probability inside the intervals."""
     match: Literal["stripped", "exact", "id"] = "stripped"
     """Of a ranking study: how the reference token is found in a list, without outer blanks, as it is, or by number."""
     tie: Literal["listed", "best", "worst"] = "listed"

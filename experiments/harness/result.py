@@ -69,6 +69,8 @@ class ExperimentResult:
     """Markdown that stands in the report in place of the table and the figures."""
     title: str | None = None
     """Of the report, in place of the names of experiment and study."""
+    interval: float = 0.9
+    """Probability inside what readers see of a standard error: the setting `interval`, where there is one."""
 
     @cached_property
     def files(self) -> dict[str, Path]:
@@ -112,7 +114,7 @@ class ExperimentResult:
         if isinstance(self.on_screen, View):
             return self.on_screen
         shown = self.table if self.on_screen is None else self.on_screen
-        return for_readers(shown, typed(shown) if self.row is None else self.row.columns)
+        return for_readers(shown, typed(shown) if self.row is None else self.row.columns, self.interval)
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -228,7 +230,7 @@ def _answer(
     function: Callable[[xr.Dataset, S], ExperimentResult], study: xr.Dataset, settings: S, row: type[Row] | None
 ) -> ExperimentResult:
     """Answer a question about a study of its kind: the one place through which every answer goes."""
-    result = function(study, settings)
+    result = replace(function(study, settings), interval=getattr(settings, "interval", 0.9))
     declared = {one.name for one in row.columns if not (one.optional or one.family)} if row else set()
     return replace(result, row=row) if result.row is None and declared <= set(result.table) else result
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.experiments.harness.questions import INTERVAL_SE
+from shannon_game.experiments.harness.questions import INTERVAL_SE, half_width
 from shannon_game.experiments.harness.rows import Column, columns_in
 from shannon_game.experiments.harness.tables import cell_text
 
@@ -59,7 +59,7 @@ def _n_levels(table: pd.DataFrame, column: Column) -> int:
     return int(table[column.name].nunique(dropna=False))
 
 
-def for_readers(table: pd.DataFrame, declared: Sequence[Column]) -> View:
+def for_readers(table: pd.DataFrame, declared: Sequence[Column], interval: float = 0.9) -> View:
     """Keys that vary, estimates with intervals, truths, errors and flags; no estimate goes before what is none."""
     columns = [one for one in columns_in(table, declared) if table[one.name].map(cell_text).any()]
     keys, main = keys_of(table, columns), headline_of(columns)
@@ -81,24 +81,27 @@ def for_readers(table: pd.DataFrame, declared: Sequence[Column]) -> View:
     text = table[[one.name for one in ordered]].copy()
     for one in ordered:
         if one.role in ("estimate", "beside"):
-            text[one.name] = with_interval(table, columns, one)
+            text[one.name] = with_interval(table, columns, one, interval=interval)
     same = [
         one for one in columns if one.role in ("setting", "context", "key") and one not in keys and one not in varying
     ]
     return View(text, ", ".join(f"{one.name} {cell_text(table[one.name].iloc[0])}" for one in same))
 
 
-def with_interval(table: pd.DataFrame, columns: Sequence[Column], one: Column, digits: int = 5) -> list[str]:
+def with_interval(
+    table: pd.DataFrame, columns: Sequence[Column], one: Column, digits: int = 5, *, interval: float = 0.9
+) -> list[str]:
     """Cells of an estimate with its interval, or else that of its standard error; alone where it is exact."""
     ends = [parts_of(columns, one, role)[:1] for role in ("lower", "upper")]
     error = parts_of(columns, one, "se")
+    reach = half_width(table[error[0].name].astype(float), interval) if len(error) == 1 else None
     cells = []
     for row in range(len(table)):
         value = short(table[one.name].iloc[row], digits)
         if all(ends):
             low, high = (short(table[end.name].iloc[row], digits) for (end,) in ends)
             cells.append(f"{value} [{low}, {high}]" if (low or high) and not low == high == value else value)
-        elif len(error) == 1 and (half := INTERVAL_SE * table[error[0].name].iloc[row]) > 0:
+        elif reach is not None and (half := reach.iloc[row]) > 0:
             middle = float(table[one.name].iloc[row])
             cells.append(f"{value} [{short(middle - half, digits)}, {short(middle + half, digits)}]")
         else:

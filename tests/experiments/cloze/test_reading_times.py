@@ -80,6 +80,19 @@ def test_slopes_that_are_put_in_come_out(study: xr.Dataset, tmp_path: Path) -> N
     assert (items["n_times"] == 12).all()
 
 
+@pytest.mark.parametrize("interval", [0.5, 0.9])
+def test_the_table_shows_the_intervals_that_the_figure_draws(
+    study: xr.Dataset, tmp_path: Path, interval: float
+) -> None:
+    path = write(tmp_path / "times.csv", study, slope=12, before=5, n_readers=1)
+    result = reading_times(study, times=path, interval=interval, spillover=2)
+    shown, drawn = result.summary(), result.tables["slopes"].set_index(["player", "words_before"])
+    for (player, n), row in drawn.iterrows():
+        cell = shown.loc[result.table["player"] == player, f"spillover_{n}" if n else "slope"].item()
+        found = [float(part.strip("[],")) for part in cell.split()]
+        np.testing.assert_allclose(found, row[["slope", "lower", "upper"]], rtol=1e-4)
+
+
 N_READERS, SLOPES = 24, (9.0, 4.0, -2.0)
 
 

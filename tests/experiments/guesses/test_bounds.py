@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,16 @@ def test_people_together_and_each(tmp_path: Path) -> None:
     )
     assert table.loc[0, "lower_nats"] == pytest.approx(whole.lower_nats)
     assert table.loc[0, "upper_se_nats"] == pytest.approx(whole.upper_se_nats)
+
+
+@pytest.mark.parametrize("interval", [0.5, 0.9])
+def test_the_table_shows_the_interval_that_is_asked_for(tmp_path: Path, interval: float) -> None:
+    settings = f"study.path={write(tmp_path)}", "experiment.vocab_size=50", f"experiment.interval={interval}"
+    result = prepared("+exp=bounds", *settings).run()
+    row, reach = result.table.iloc[0], NormalDist().inv_cdf((1 + interval) / 2)
+    found = [float(part.strip("[],")) for part in result.summary()["upper_nats"].iloc[0].split()]
+    half = reach * row["upper_se_nats"]
+    np.testing.assert_allclose(found, row["upper_nats"] + half * np.array([0, -1, 1]), rtol=1e-4)
 
 
 def test_bounds_hold_the_entropy_of_a_simulated_text() -> None:
