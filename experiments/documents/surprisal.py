@@ -469,8 +469,9 @@ def _of_words(parts: Iterable[Mapping[str, pd.DataFrame]], boundaries: str) -> _
         counts.append(own.count().join(own.sum().add_suffix("_sum")).assign(n=len(words)))
         n_plain += int(words["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
         sizes.update({name: len(table) for name, table in part.items()})
-        # a row of each part decides what type the whole has
-        like |= {name: pd.concat([like.get(name), table.iloc[:1]]) for name, table in part.items()}
+        # a row of each part decides what type the whole has; a slice of Arrow's texts would keep all of the part
+        one = {name: table.iloc[[0]] if len(table) else table for name, table in part.items()}
+        like |= {name: pd.concat([like.get(name), row]) for name, row in one.items()}
     total = pd.concat(counts).groupby(level=0, sort=False).sum()
     column = "surprisal_bits" if total["surprisal_bits"].all() else "sum_bits"
     known = total[total[column] > 0]

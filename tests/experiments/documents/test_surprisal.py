@@ -369,6 +369,19 @@ def test_tables_are_the_same_however_many_texts_are_laid_out_at_once(
     assert [texts[int(document) - 1][a:b] for document, a, b in own] == whole["words"]["word"].tolist()
 
 
+def test_a_part_that_was_counted_does_not_stay_in_memory(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surprisal_, "_TOKENS_KEPT", 0)
+    texts = [f"The readers read {number}." for number in range(300)]
+    found = experiments.surprisal(texts, models=[str(root / "a")], store=tmp_path / "store").tables
+    for table in found.like.values():
+        own = [column.array.__arrow_array__() for _, column in table.items() if column.dtype == "str"]
+        # a row for each part; Arrow pads what it allocates
+        assert own
+        assert sum(column.get_total_buffer_size() for column in own) < 1000 * len(own)
+
+
 def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:
     table = pd.DataFrame({"text": ["Rain fell on it."], "first": [2], "end": [9]})
     result = experiments.surprisal(
