@@ -47,6 +47,7 @@ from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.lm.engine import open_engine
 from shannon_game.inference.lm.scored import Flat, Scored, Scoring
 from shannon_game.inference.lm.stored import Work
+from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Text
 from shannon_game.inference.store.keys import result_key
 
@@ -312,17 +313,23 @@ def _word_parts(
     regions = _regions(study) if "region_start" in study else None
     by_name = {} if regions is None else dict(zip(documents, texts, strict=True))
 
-    def make() -> Iterator[dict[str, pd.DataFrame]]:
-        for part in word_tables(scored, documents, texts, boundaries):
-            if regions is not None:
-                own = regions[regions["document"].isin(part["words"]["document"].unique())]
-                found = region_table(part["words"], part["tokens"], own, by_name, "surprisal_nats")
-                found["surprisal_bits"] = found["surprisal_nats"] / np.log(2)
-                found["sum_bits"] = found["tokens_sum"] / np.log(2)
-                part["regions"] = found[list(REGION_COLUMNS)]
-            yield {name: as_given(its) for name, its in part.items()}
+    n_tokens = sum(its.scores["logprob"].items.size for its in scored.values())
 
-    if sum(its.scores["logprob"].items.size for its in scored.values()) > _TOKENS_KEPT:
+    def make() -> Iterator[dict[str, pd.DataFrame]]:
+        n_done = 0
+        with stage("tables: tokens", n_tokens) as show:
+            for part in word_tables(scored, documents, texts, boundaries):
+                n_done += len(part["tokens"])
+                if regions is not None:
+                    own = regions[regions["document"].isin(part["words"]["document"].unique())]
+                    found = region_table(part["words"], part["tokens"], own, by_name, "surprisal_nats")
+                    found["surprisal_bits"] = found["surprisal_nats"] / np.log(2)
+                    found["sum_bits"] = found["tokens_sum"] / np.log(2)
+                    part["regions"] = found[list(REGION_COLUMNS)]
+                yield {name: as_given(its) for name, its in part.items()}
+                show(n_done)
+
+    if n_tokens > _TOKENS_KEPT:
         return make
     made = list(make())
     return lambda: made

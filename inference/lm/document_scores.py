@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from shannon_game.inference.lm.scored import BOUNDARY, Flat, Scored, Scoring, un
 from shannon_game.inference.lm.scoring import score_documents
 from shannon_game.inference.lm.stored import Work, batches_by_tokens
 from shannon_game.inference.lm.vocabulary import writes_bytes
+from shannon_game.inference.progress import stage
 from shannon_game.inference.store.keys import operation_key, result_key
 from shannon_game.inference.store.store import ragged
 
@@ -42,9 +44,12 @@ def score_texts(
     ends = np.cumsum(list(map(len, texts)))
     cuts = np.flatnonzero(np.diff(ends // _CHARACTERS_AT_ONCE)) + 1
     parts, doubts = list[_Part](), dict[str, list[str]]()
-    for rows in np.split(np.arange(len(texts)), cuts):
-        part = _scored_part(work, model, texts, rows, how, heads, doubts)
-        parts += [part] if part.document.size else []
+    with stage(f"documents under {model.name}", len(texts)) if cuts.size else nullcontext() as show:
+        for rows in np.split(np.arange(len(texts)), cuts):
+            if show is not None:
+                show(int(rows[0]))
+            part = _scored_part(work, model, texts, rows, how, heads, doubts)
+            parts += [part] if part.document.size else []
     if not parts:
         raise InputError(f"have no token that {model.name} can score", source="study", field="text")
     notes = [f"{len(those)} documents {kind}: {_some_of(those)}" for kind, those in doubts.items()] + _bos_doubt(model)
@@ -110,7 +115,8 @@ def _scored_part(  # noqa: PLR0917
     kept = [at for at, its in enumerate(tokens) if len(its) > first]
     before = [[] if heads is None else heads[rows[at]] for at in kept]
     items = [[*head, *tokens[at]] for head, at in zip(before, kept, strict=True)]
-    found = _stored_scores(work, model if heads is None else replace(model, bos_id=None), items, how)
+    is_part = len(rows) < len(texts)
+    found = _stored_scores(work, model if heads is None else replace(model, bos_id=None), items, how, is_part=is_part)
     # the first token of a head has no score
     skips = [max(len(head) - 1, 0) for head in before]
     scores = {
@@ -137,7 +143,7 @@ def _scored_part(  # noqa: PLR0917
 
 
 def _stored_scores(
-    work: Work, model: LanguageModel, items: list[list[int]], how: Scoring
+    work: Work, model: LanguageModel, items: list[list[int]], how: Scoring, *, is_part: bool
 ) -> Mapping[str, NDArray[Any]]:
     windows, has_ends = {"window": how.window, "stride": how.stride}, how.has_words and writes_bytes(model)
 
@@ -147,13 +153,14 @@ def _stored_scores(
 
     operation = "document_boundaries" if has_ends else "document_scores"
     return work.compute(
-        f"documents under {model.name}",
+        "of the next ones" if is_part else f"documents under {model.name}",
         operation_key(operation, model=model.identity, parameters=windows, compute=compute),
         items,
         [result_key(its) for its in items],
         compute,
         batches=batches_by_tokens(len, work, model.settings.tokens_per_batch),
         provenance=model_record(model),
+        announced=not is_part,
     )
 
 

@@ -98,9 +98,10 @@ class Work:
         *,
         batches: Callable[[list[Any]], list[list[int]]],
         provenance: Mapping[str, Any],
+        announced: bool = True,
     ) -> Mapping[str, NDArray[Any]]:
         """Compute what the store lacks of some items, and give the results of all; without an operation, store none."""
-        with stage(what, announced=True) as show:
+        with stage(what, announced=announced) as show:
             if operation is None:
                 self.n_computed += len(items)
                 return compute_batch(list(items))

@@ -1,13 +1,14 @@
 """People who are not of the participant model's form, with known truth: whether its interval holds, and what rings.
 
 python tests/benchmarks/hidden_people.py RESULT.csv [--first 0] [--last 19] [--cases CASE ...] [--alone] [--items 120]
-       [--engine nuts]
+       [--engine nuts] [--wider 2]
 
 Every study has 60 items and 30 people of its own, and the generator's whole distribution but for `draws_alone`. With
 free answers people compare on a slider; `--alone`: on eleven values, comparisons only. The interval is the one that
 `human_loss` quotes: the hull of the posteriors with and without a bias that all share; where the check of camps rings,
-also that of the camps pooled. Draws are of the Gaussian around the mode, or of NUTS; with the engine `none` there is
-no fit, and only the check of camps. Adds a row per study, one case after the other, so that a run that is stopped has
+also that of the camps pooled. Draws are of the Gaussian around the mode, or of the model's sampler, without further
+ones; with the engine `none` there is no fit, and only the check of camps. `--wider`: all scales of the priors, by this
+factor. Adds a row per study, one case after the other, so that a run that is stopped has
 as many of each, and leaves out what RESULT.csv has already.
 """
 
@@ -40,11 +41,13 @@ from shannon_game.inference.comparison.participant_fit import Compiled, Particip
 from shannon_game.inference.comparison.participant_posterior import _Simulator
 from shannon_game.inference.comparison.participant_sensitivity import (
     pooled_gap,
+    scaled_priors,
     unusual_participants,
     without_shared_bias,
 )
 from shannon_game.inference.posterior.arviz_adapter import add_groups, group
 from shannon_game.models.comparison.participant_data import participant_data
+from shannon_game.models.comparison.participants import ParticipantPriors
 
 Array = NDArray[Any]
 
@@ -163,12 +166,12 @@ def beside(name: str, truth: float, *draws: Array) -> dict[str, Any]:
     return {f"{name}{what}": value for what, value in found.items()}
 
 
-def row(case: str, number: int, *, alone: bool, engine: str, n_items: int = 60) -> dict[str, Any]:
+def row(case: str, number: int, *, alone: bool, engine: str, n_items: int = 60, wider: float = 1) -> dict[str, Any]:
     """Simulate and estimate one study."""
     made, truth, second = study_of(case, number, alone=alone, n_items=n_items)
     scale, start = "interface" if alone else "slider", time.process_time()
     data, rng = participant_data(made, scale), np.random.default_rng(number)
-    how = {"report": "shared_bias", "seed": number}
+    how: dict[str, Any] = {"report": "shared_bias", "seed": number, "priors": scaled_priors(ParticipantPriors(), wider)}
     how |= {} if engine == "nuts" else {"draws": DRAWS, "tune": TUNE, "thresholds": GATE}
     camps = check_camps(data, np.random.default_rng(number))
     found: dict[str, Any] = {"case": case, "collected": "comparisons" if alone else "answers", "items": n_items}
@@ -204,16 +207,18 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--items", type=int, default=60)
     parser.add_argument("--engine", choices=("gaussian", "nuts", "none"), default="gaussian")
+    parser.add_argument("--wider", type=float, default=1)
     given = parser.parse_args()
-    how = {"alone": given.alone, "engine": given.engine, "n_items": given.items}
+    how = {"alone": given.alone, "engine": given.engine, "n_items": given.items, "wider": given.wider}
+    engine = given.engine + f" wider {given.wider:g}" * (given.wider != 1)
     keys = ["case", "collected", "items", "study", "engine"]
     table = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({key: [] for key in keys})
     done = set(table[keys].itertuples(index=False, name=None))
     for number in range(given.first, given.last + 1):
         for case in given.cases:
-            key = case, "comparisons" if given.alone else "answers", given.items, number, given.engine
+            key = case, "comparisons" if given.alone else "answers", given.items, number, engine
             if key not in done:
-                table = pd.concat([table, pd.DataFrame([row(case, number, **how)])])
+                table = pd.concat([table, pd.DataFrame([row(case, number, **how) | {"engine": engine}])])
                 table.round(4).to_csv(given.result, index=False)
 
 

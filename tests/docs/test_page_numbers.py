@@ -118,9 +118,10 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
         pd.read_csv(ROOT / "docs/results/hidden_people.csv"),
         (ROOT / "docs/participant_model.md").read_text(),
     )
-    checked = studies.drop_duplicates(["case", "collected", "items", "study"])
+    of_study = ["case", "collected", "items", "study"]
+    checked = studies.drop_duplicates(of_study)
     two, swapped = checked["case"].isin(["camps", "minority"]), checked["case"] == "swapped"
-    studies = studies[studies["engine"] == "gaussian"]
+    sampled, studies = (studies[studies["engine"] == name] for name in ("nuts", "gaussian"))
     bent = studies["case"].isin(["pull", "prospect"])
     free = checked["collected"] == "answers"
     for rings, of, text in (
@@ -133,10 +134,18 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
         (checked["unexpected"] > UNEXPECTED_SHARE, free & swapped, "where each item's top word"),
     ):
         assert f"{(rings & of).sum()} of {of.sum()} {text}" in page
-    answers = studies[studies["collected"] == "answers"]
-    held, others = answers["hull_holds"].astype(bool), answers["case"] != "swapped"
-    assert f"{held.sum()} of {len(held)} hold" in page
-    assert f"{held[others].sum()} of {others.sum()} without `swapped`" in page
+    both = sampled.merge(studies, on=of_study, suffixes=("", "_gaussian"))
+    off = both["hull_median"] - both["hull_median_gaussian"]
+    assert f"of {len(sampled)} studies {sampled['hull_holds'].astype(bool).sum()} hold" in page
+    assert f"medians are {off.mean():.2f} nats higher, by {off.abs().max():.2f} at most" in page
+    answers, longer = (
+        studies[(studies["collected"] == "answers") & (studies["items"] == items)] for items in (60, 120)
+    )
+    for own in (answers, longer):
+        held, others = own["hull_holds"].astype(bool), own["case"] != "swapped"
+        assert f"{held.sum()} of {len(held)} hold" in page
+        assert f"{held[others].sum()} of {others.sum()} without `swapped`" in page
+    studies = studies[studies["items"] == 60]
     for case, own in answers.groupby("case"):
         (line,) = re.findall(rf"^\| `{case}`.*$", page, re.MULTILINE)
         shown = [cell.strip() for cell in line.split("|")[2:-1]]
