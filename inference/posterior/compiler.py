@@ -8,7 +8,9 @@ flags, and else reads ``NAME.h``, with equal results.
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -54,7 +56,9 @@ class _QuickC(VMLinker):
 def _headers(flags: str) -> str:
     """A flag with which modules take headers that were read once; empty where that cannot be."""
     folder = Path(config.compiledir)
-    if Path(config.cxx).name != "g++" or " " in str(folder):
+    # other compilers refuse headers of other flags, where g++ reads them anew
+    is_gcc = re.fullmatch(r"(.*-)?g\+\+(-\d+)?", Path(config.cxx).name)
+    if is_gcc is None or sys.platform != "linux" or " " in str(folder):
         return ""
     with config.change_flags(gcc__cxxflags=flags):
         theirs = GCC_compiler.compile_args()  # type: ignore[no-untyped-call]
