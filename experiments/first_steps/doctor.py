@@ -105,7 +105,9 @@ def extras() -> Iterator[Finding]:
         if wrong:
             yield Finding(extra, purpose, "; ".join(f"{each.name} {each.problem}" for each in wrong), _install(extra))
         elif missing:
-            yield Finding(extra, f"not installed ({', '.join(missing)}): {purpose}", cure=_install(extra))
+            names = ", ".join(missing)
+            state = f"{_ABSENT} ({names})" if len(missing) == len(found) else f"installed but for {names}"
+            yield Finding(extra, f"{state}: {purpose}", cure=_install(extra))
         else:
             yield Finding(extra, f"installed: {purpose}")
 
