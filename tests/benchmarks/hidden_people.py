@@ -35,6 +35,7 @@ from shannon_game.estimators.comparison import (
     simulate_designed_study,
 )
 from shannon_game.estimators.comparison.simulation.participants import Participants, reports_of
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.human_loss.experiment import _of_people
 from shannon_game.inference.comparison.participant_checks import check_camps, check_ends, check_unexpected
 from shannon_game.inference.comparison.participant_fit import Compiled, ParticipantFit, fit_participants
@@ -217,9 +218,15 @@ def main() -> None:
     for number in range(given.first, given.last + 1):
         for case in given.cases:
             key = case, "comparisons" if given.alone else "answers", given.items, number, engine
-            if key not in done:
-                table = pd.concat([table, pd.DataFrame([row(case, number, **how) | {"engine": engine}])])
-                table.round(4).to_csv(given.result, index=False)
+            if key in done:
+                continue
+            try:
+                found = row(case, number, **how) | {"engine": engine}
+            except InputError as refused:  # candidates that cover too little of the generator's distribution
+                print(*key, refused, flush=True)
+                continue
+            table = pd.concat([table, pd.DataFrame([found])])
+            table.round(4).to_csv(given.result, index=False)
 
 
 if __name__ == "__main__":
