@@ -121,6 +121,7 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
     of_study = ["case", "collected", "items", "study"]
     checked = studies.drop_duplicates(of_study)
     two, swapped = checked["case"].isin(["camps", "minority"]), checked["case"] == "swapped"
+    everything = studies
     sampled, studies = (studies[studies["engine"] == name] for name in ("nuts", "gaussian"))
     bent = studies["case"].isin(["pull", "prospect"])
     free = checked["collected"] == "answers"
@@ -145,6 +146,10 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
         held, others = own["hull_holds"].astype(bool), own["case"] != "swapped"
         assert f"{held.sum()} of {len(held)} hold" in page
         assert f"{held[others].sum()} of {others.sum()} without `swapped`" in page
+    shared = longer[longer["case"] == "shared_bias"]["hull_holds"].astype(bool)
+    assert f"with 120 items {shared.sum()} of {len(shared)}" in page
+    wider = everything[(everything["engine"] == "gaussian wider 2") & (everything["case"] == "shared_bias")]
+    assert f"with priors twice as wide {wider['hull_holds'].astype(bool).sum()} of {len(wider)}" in page
     studies = studies[studies["items"] == 60]
     for case, own in answers.groupby("case"):
         (line,) = re.findall(rf"^\| `{case}`.*$", page, re.MULTILINE)
