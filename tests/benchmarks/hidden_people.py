@@ -8,8 +8,8 @@ free answers people compare on a slider; `--alone`: on eleven values, comparison
 `human_loss` quotes: the hull of the posteriors with and without a bias that all share; where the check of camps rings,
 also that of the camps pooled. Draws are of the Gaussian around the mode, or of the model's sampler, without further
 ones; with the engine `none` there is no fit, and only the check of camps. `--wider`: all scales of the priors, by this
-factor. Adds a row per study, one case after the other, so that a run that is stopped has
-as many of each, and leaves out what RESULT.csv has already.
+factor. Adds a row per study, one case after the other, so that a run that is stopped has as many of each, and leaves
+out what RESULT.csv has already, or what the loader refuses.
 """
 
 from __future__ import annotations

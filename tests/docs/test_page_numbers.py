@@ -139,6 +139,9 @@ def test_rows_of_people_of_another_form_are_those_of_their_studies() -> None:
     off = both["hull_median"] - both["hull_median_gaussian"]
     assert f"of {len(sampled)} studies {sampled['hull_holds'].astype(bool).sum()} hold" in page
     assert f"medians are {off.mean():.2f} nats higher, by {off.abs().max():.2f} at most" in page
+    alone = studies[studies["collected"] == "comparisons"]
+    for own, text in ((sampled, "({} pass their check)"), (alone, "; {} pass their check)")):
+        assert text.format(own["converged"].astype(bool).sum()) in page
     answers, longer = (
         studies[(studies["collected"] == "answers") & (studies["items"] == items)] for items in (60, 120)
     )
@@ -209,6 +212,8 @@ def test_calibration_and_walks_on_the_pages_are_those_of_their_studies() -> None
         assert found.min() > 0.05 / len(found)
     main = {name: passed.pop(name) for name in ("shared_bias", "linear")}
     (n, shared), (n_linear, linear) = main.values()
+    assert n == n_linear == 200
+    assert min(shared, linear) / n > 0.98
     assert f"{shared} of {n} fits of `shared_bias` and {linear} of {n_linear} of `linear` pass" in page
     assert f"(gap: p = {gap['shared_bias']:.2f} and p = {gap['linear']:.2f})" in page
     others = np.sum([*passed.values()], axis=0)
