@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, get_args
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import notes
@@ -24,7 +24,7 @@ from shannon_game.experiments.harness.shipped import kinds_of, makers
 from shannon_game.experiments.harness.tables import markdown_plain, markdown_table, screen_table
 from shannon_game.experiments.harness.views import View, for_readers
 from shannon_game.inference.progress import counted
-from shannon_game.inference.settings import Settings
+from shannon_game.inference.settings import Probability, Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +230,11 @@ def _answer(
     function: Callable[[xr.Dataset, S], ExperimentResult], study: xr.Dataset, settings: S, row: type[Row] | None
 ) -> ExperimentResult:
     """Answer a question about a study of its kind: the one place through which every answer goes."""
-    result = replace(function(study, settings), interval=getattr(settings, "interval", 0.9))
+    result = function(study, settings)
+    field = type(settings).model_fields.get("interval")
+    # somebody's own question may call minutes so
+    if field is not None and field.metadata == get_args(Probability)[1].metadata:
+        result = replace(result, interval=getattr(settings, "interval"))  # noqa: B009 - most settings have none
     declared = {one.name for one in row.columns if not (one.optional or one.family)} if row else set()
     return replace(result, row=row) if result.row is None and declared <= set(result.table) else result
 

@@ -11,10 +11,11 @@ import xarray as xr
 
 from shannon_game.experiments.harness import rows as column
 from shannon_game.experiments.harness.outputs import write_outputs
-from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.rows import Row, typed
 from shannon_game.experiments.harness.sweep import SweptJob, declared_rows
 from shannon_game.experiments.harness.views import paper_table
+from shannon_game.inference.settings import Settings
 from tests.experiments.command import config, prepared
 
 # of a question in somebody's own package
@@ -76,3 +77,17 @@ def test_parts_of_an_estimate_are_columns_after_it() -> None:
 
         class _WrongRow(Row):
             error: float = column.error("gap_nats")
+
+
+class InMinutes(Settings):
+    interval: float = 5.0
+
+
+@experiment(InMinutes)
+def waits(study: xr.Dataset, settings: InMinutes) -> ExperimentResult:
+    """Question of somebody's own, whose interval is no probability."""
+    return ExperimentResult(OWN, OWN.to_xarray(), {}, f"{settings.interval} minutes")
+
+
+def test_an_interval_that_is_no_probability_stays_the_setting_of_its_question() -> None:
+    assert waits(OWN.to_xarray()).interval == pytest.approx(0.9)
